@@ -1,0 +1,1 @@
+"""The crashlab command: one module per verb."""

@@ -1,0 +1,1 @@
+"""The judgement: rates, pairing, blockers, comparison, policies."""

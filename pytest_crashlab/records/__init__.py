@@ -1,0 +1,1 @@
+"""The nouns: outcome, check, case, trial, usage, run, comparison. Standard library only."""

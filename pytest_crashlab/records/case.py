@@ -1,0 +1,26 @@
+"""A case: one test item as pytest collects it without trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasePlan:
+    """What is planned for one case before any trial runs.
+
+    ``id`` the node id without trials; ``planned`` how many trials; ``content`` digest of what the
+    case asks (parameters, dataset row's input and expected); ``pass_rule`` digest of what makes it
+    pass (required checks, thresholds, the test's own source), None where it cannot be known;
+    ``min_passes`` a threshold of its own; ``uses_trial`` whether the test asks for the ``trial``
+    fixture (an eval case); ``file`` and ``line`` (1-based) of the test.
+    """
+
+    id: str
+    planned: int
+    content: str = ""
+    pass_rule: str | None = None
+    min_passes: int | None = None
+    uses_trial: bool = False
+    file: str | None = None
+    line: int | None = None

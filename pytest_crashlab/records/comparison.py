@@ -1,0 +1,143 @@
+"""Two runs beside each other: the verdict and everything it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Word(StrEnum):
+    """The verdict of a comparison."""
+
+    REGRESSED = "Regressed"
+    IMPROVED = "Improved"
+    NO_CHANGE = "No change"
+    NO_VERDICT = "No verdict"
+
+
+class Policy(StrEnum):
+    """How a verdict becomes an exit code."""
+
+    STRICT = "strict"
+    REGRESSIONS = "regressions"
+    REPORT = "report"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why no verdict can be given: a stable ``code`` and a sentence for people.
+
+    ``measurable`` is True only for "not proven inside the margin": something was measured, and more
+    trials would settle it.
+    """
+
+    code: str
+    text: str
+    measurable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something a reader should know that does not change the verdict."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A 95 % interval with the name of what it covers ("these cases", "new cases") and its method."""
+
+    low: float
+    high: float
+    of: str
+    method: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A case that is not compared, and why (``unsampled``, ``skipped_b``, ``pass_rule_changed`` ...)."""
+
+    case: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseDelta:
+    """One compared case: passes over decided trials in each run.
+
+    ``p`` two-sided p-value of the case alone; ``proven`` -1 proven worse, +1 proven better, 0 not
+    proven, after the correction for looking at every case.
+    """
+
+    case: str
+    a_pass: int
+    a_n: int
+    b_pass: int
+    b_n: int
+    p: float
+    proven: int = 0
+
+    @property
+    def delta(self) -> float:
+        """Candidate pass share minus baseline pass share, in -1..1."""
+        return self.b_pass / self.b_n - self.a_pass / self.a_n
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A candidate run (B) beside its baseline (A). Shares are in 0..1, not percent.
+
+    ``delta``, ``p``, ``these`` and ``half_width`` are None where nothing could be measured.
+    ``possible_drop`` is how far the candidate may still be below the baseline; ``mde`` the drop that
+    trials of this number would detect in four of five tries.
+    """
+
+    baseline_id: str
+    candidate_id: str
+    word: Word
+    sentence: str
+    method: str
+    margin: float | None = None
+    delta: float | None = None
+    p: float | None = None
+    these: Interval | None = None
+    new: Interval | None = None
+    new_shown: bool | None = None
+    half_width: float | None = None
+    possible_drop: float | None = None
+    mde: float | None = None
+    cases: tuple[CaseDelta, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    notes: tuple[Note, ...] = ()
+    honesty: str = ""
+    new_cases_never_passing: tuple[str, ...] = ()
+
+    @property
+    def proven_worse(self) -> tuple[CaseDelta, ...]:
+        """Cases that are proven worse on their own."""
+        return tuple(c for c in self.cases if c.proven < 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdResult:
+    """A threshold of a case or of the run: ``met`` None while undecided trials could still settle it.
+
+    ``case`` is None for a threshold on the whole run.
+    """
+
+    name: str
+    case: str | None
+    met: bool | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What a policy made of a comparison and the thresholds: 0 passes, 1 fails, 10 no verdict."""
+
+    exit_code: int
+    policy: Policy
+    because: tuple[str, ...] = ()
+    failed_cases: tuple[str, ...] = ()

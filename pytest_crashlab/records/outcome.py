@@ -1,0 +1,167 @@
+"""Outcomes: declared labels that say what happened, and what each means for the gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Kind(StrEnum):
+    """What an outcome speaks of: the system under test, the instrument, or neither."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    CRASH = "crash"
+    INSTRUMENT = "instrument"
+    EXCLUDED = "excluded"
+
+    @property
+    def decision(self) -> Decision:
+        """What a trial with an outcome of this kind counts as."""
+        return _DECISIONS[self]
+
+
+class Decision(StrEnum):
+    """What a trial contributes to the gate."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    EXCLUDED = "excluded"
+
+
+_DECISIONS = {
+    Kind.PASS: Decision.PASS,
+    Kind.FAIL: Decision.FAIL,
+    Kind.CRASH: Decision.FAIL,
+    Kind.INSTRUMENT: Decision.INCONCLUSIVE,
+    Kind.EXCLUDED: Decision.EXCLUDED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One label of a vocabulary.
+
+    ``completed`` says whether a target that ended so did all it was asked to do: by default yes for
+    a pass and a fail, no for a crash and an instrument failure. A used-up horizon is a fail with
+    ``completed=False``.
+    """
+
+    label: str
+    definition: str
+    kind: Kind
+    completed: bool
+
+    @classmethod
+    def passed(cls, label: str, definition: str, *, completed: bool = True) -> Outcome:
+        """The system under test did what was asked."""
+        return cls(label=label, definition=definition, kind=Kind.PASS, completed=completed)
+
+    @classmethod
+    def failed(cls, label: str, definition: str, *, completed: bool = True) -> Outcome:
+        """The system under test did something else than was asked."""
+        return cls(label=label, definition=definition, kind=Kind.FAIL, completed=completed)
+
+    @classmethod
+    def crashed(cls, label: str, definition: str, *, completed: bool = False) -> Outcome:
+        """The system under test ended by an error of its own; it fails the trial."""
+        return cls(label=label, definition=definition, kind=Kind.CRASH, completed=completed)
+
+    @classmethod
+    def instrument(cls, label: str, definition: str, *, completed: bool = False) -> Outcome:
+        """Something between the test and the system failed; the trial gives no decision."""
+        return cls(label=label, definition=definition, kind=Kind.INSTRUMENT, completed=completed)
+
+    @property
+    def decision(self) -> Decision:
+        """What a trial with this outcome counts as."""
+        return self.kind.decision
+
+
+PASSED = Outcome.passed("passed", "The test passed.")
+FAILED = Outcome.failed("failed", "An assertion or a required check about the target did not hold.")
+CRASHED = Outcome.crashed("crashed", "The target raised an exception of its own.")
+SKIPPED = Outcome(
+    label="skipped", definition="The test was skipped.", kind=Kind.EXCLUDED, completed=False
+)
+XFAILED = Outcome(
+    label="xfailed",
+    definition="The test failed as its xfail mark expects.",
+    kind=Kind.EXCLUDED,
+    completed=False,
+)
+
+_INSTRUMENT_DEFINITIONS = {
+    "provider_rate_limit": "The model provider refused a call because too many were made.",
+    "provider_quota": "The provider account has no balance or quota left.",
+    "provider_auth": "The provider refused the credentials.",
+    "provider_error": "The provider answered with an error of its own.",
+    "provider_timeout": "The provider did not answer in time.",
+    "bad_response": "The provider's answer could not be read.",
+    "network_error": "A connection, DNS look-up or transfer failed.",
+    "sandbox_error": "The sandbox could not be built, started or used.",
+    "sandbox_oom": "The sandbox ran out of the memory its machine gave it.",
+    "wall_clock": "A limit of the machine's clock ended the trial.",
+    "setup_error": "A fixture failed before the target ran.",
+    "teardown_error": "A fixture failed after the target had been judged.",
+    "verifier_error": "The code that judges the target failed itself.",
+    "judge_error": "The judge model gave no usable answer.",
+    "not_verified": "A required check was declared and never evaluated.",
+    "misdeclared": "The test assigned an outcome that its own checks or vocabulary contradict.",
+    "worker_lost": "The process that ran the trial ended before it reported.",
+    "interrupted": "The session was stopped while the trial ran.",
+}
+
+INSTRUMENT_OUTCOMES: dict[str, Outcome] = {
+    label: Outcome.instrument(label, definition)
+    for label, definition in _INSTRUMENT_DEFINITIONS.items()
+}
+
+BUILTIN_OUTCOMES: dict[str, Outcome] = {
+    **{o.label: o for o in (PASSED, FAILED, CRASHED, SKIPPED, XFAILED)},
+    **INSTRUMENT_OUTCOMES,
+}
+
+
+class Vocabulary:
+    """The outcomes that a test may end with.
+
+    ``failed``, ``crashed``, the excluded labels and the instrument labels are always there; a label
+    given here with the same name replaces the built-in definition, never its kind.
+    """
+
+    __slots__ = ("_by_label", "declared")
+
+    def __init__(self, *outcomes: Outcome) -> None:
+        self.declared: tuple[Outcome, ...] = outcomes
+        for outcome in outcomes:
+            if not isinstance(outcome, Outcome):
+                raise TypeError(
+                    f"Vocabulary takes Outcome values such as Outcome.passed(label, definition), got {outcome!r}"
+                )
+        base = {label: o for label, o in BUILTIN_OUTCOMES.items() if label != PASSED.label}
+        if not outcomes:
+            base[PASSED.label] = PASSED
+        self._by_label: dict[str, Outcome] = {**base, **{o.label: o for o in outcomes}}
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._by_label
+
+    def __getitem__(self, label: str) -> Outcome:
+        return self._by_label[label]
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter(self._by_label.values())
+
+    @property
+    def default_pass(self) -> Outcome:
+        """The first pass label: what a trial gets that names no outcome and fails nothing."""
+        return next((o for o in self.declared if o.kind is Kind.PASS), PASSED)
+
+
+DEFAULT_VOCABULARY = Vocabulary()

@@ -1,0 +1,76 @@
+"""One row per attempt of a trial: what every number is computed from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from pytest_crashlab.records.outcome import Decision, Kind
+
+
+class Phase(StrEnum):
+    """The moments of a trial."""
+
+    PREPARE = "prepare"
+    RUN = "run"
+    VERIFY = "verify"
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    """What one attempt of one trial came to. Narrow: no inputs, outputs or traces.
+
+    ``case`` the case's node id; ``trial`` 1..k; ``attempt`` 1.. (set by whoever records);
+    ``phase`` where the outcome was decided; ``start`` seconds since the epoch; ``duration`` seconds
+    from set-up to the end of tear-down; ``run_duration`` seconds the target itself took, None where
+    it never ran; ``worker`` the process ("main", "gw0"); ``site`` file:line that assigned the
+    outcome; ``message`` one line, at most 300 characters; ``record_error`` what failed in tear-down
+    beside an outcome that stands.
+    """
+
+    case: str
+    trial: int
+    attempt: int = 1
+    outcome: str | None
+    kind: Kind | None
+    phase: Phase | None = None
+    infra_healthy: bool | None = None
+    target_completed: bool | None = None
+    t: float | None = None
+    horizon: float | None = None
+    t_unit: str | None = None
+    start: float
+    duration: float
+    run_duration: float | None = None
+    worker: str = "main"
+    site: str | None = None
+    failure_class: str | None = None
+    message: str | None = None
+    record_error: str | None = None
+
+    @property
+    def decision(self) -> Decision | None:
+        """What this attempt counts as; None for a row without an outcome."""
+        return None if self.kind is None else self.kind.decision
+
+    def to_json(self) -> str:
+        """One line of ASCII JSON without the fields that are None."""
+        return json.dumps(
+            {name: value for name, value in asdict(self).items() if value is not None},
+            separators=(",", ":"),
+        )
+
+    @classmethod
+    def from_mapping(cls, data: dict[str, Any]) -> TrialRow:
+        """The row of a decoded ``to_json`` line; keys of later formats are passed over."""
+        known = {name: data[name] for name in _FIELDS if name in data}
+        known["kind"] = None if data.get("kind") is None else Kind(data["kind"])
+        known["phase"] = None if data.get("phase") is None else Phase(data["phase"])
+        known.setdefault("outcome", None)
+        return cls(**known)
+
+
+_FIELDS = tuple(f.name for f in fields(TrialRow))

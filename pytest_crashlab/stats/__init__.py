@@ -1,0 +1,1 @@
+"""The arithmetic: arrays in, frozen dataclasses out."""

@@ -1,0 +1,1 @@
+"""What stays: layout, schema, journal, runs, refs, ledger, baselines."""
