@@ -1,0 +1,179 @@
+"""What the narrow tables of a run come to, case by case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_crashlab.records.outcome import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_crashlab.store import StoredRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseCount:
+    """One case of a run: its plan, and what its trials came to.
+
+    A trial counts once, by the attempt that decides it. ``excluded`` trials (skip, xfail) are outside
+    ``scheduled``; ``missing`` are scheduled trials without a row or without an outcome, of which
+    ``no_outcome`` left a row. ``healthy`` trials had a sound instrument, in ``completed`` ones the target
+    did all it was asked to do; ``behaved`` are both, and ``behaved_passes`` of them passed. ``units`` are
+    those in which the trials say how far the target got.
+    """
+
+    case: str
+    planned: int
+    passes: int
+    decided: int
+    undecided: int
+    excluded: int
+    no_outcome: int
+    healthy: int
+    completed: int
+    behaved: int
+    behaved_passes: int
+    units: frozenset[str]
+    content: str
+    pass_rule: str | None
+    min_passes: int | None
+    uses_trial: bool
+    file: str | None
+    line: int | None
+
+    @property
+    def scheduled(self) -> int:
+        """Planned trials that were meant to give a decision."""
+        return self.planned - self.excluded
+
+    @property
+    def missing(self) -> int:
+        """Scheduled trials that never reported an outcome."""
+        return self.scheduled - self.decided - self.undecided
+
+    @property
+    def fails(self) -> int:
+        """Decided trials that did not pass."""
+        return self.decided - self.passes
+
+    @property
+    def open(self) -> int:
+        """Scheduled trials without a decision, for whichever reason."""
+        return self.undecided + self.missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCounts:
+    """All cases of a run's plan, in plan order."""
+
+    cases: tuple[CaseCount, ...]
+
+    def __iter__(self) -> Iterator[CaseCount]:
+        return iter(self.cases)
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def by_id(self) -> dict[str, CaseCount]:
+        """The cases by their id."""
+        return {c.case: c for c in self.cases}
+
+    @property
+    def scheduled(self) -> int:
+        """Scheduled trials of all cases."""
+        return sum(c.scheduled for c in self.cases)
+
+    @property
+    def passes(self) -> int:
+        """Passed trials of all cases."""
+        return sum(c.passes for c in self.cases)
+
+    @property
+    def decided(self) -> int:
+        """Decided trials of all cases."""
+        return sum(c.decided for c in self.cases)
+
+    @property
+    def undecided(self) -> int:
+        """Undecided trials of all cases."""
+        return sum(c.undecided for c in self.cases)
+
+    @property
+    def missing(self) -> int:
+        """Missing trials of all cases."""
+        return sum(c.missing for c in self.cases)
+
+    @property
+    def excluded(self) -> int:
+        """Excluded trials of all cases."""
+        return sum(c.excluded for c in self.cases)
+
+
+def count_cases(run: StoredRun) -> RunCounts:
+    """Count every case of ``run``'s plan by the deciding attempt of each trial.
+
+    Rows of a case or of a trial number outside the plan count for nothing: the plan says what was to
+    be measured.
+    """
+    import polars as pl
+
+    kind = pl.col("kind").cast(pl.String)
+    in_trials = kind != Kind.EXCLUDED.value
+    system = kind.is_in([Kind.PASS.value, Kind.FAIL.value, Kind.CRASH.value])
+    healthy = in_trials & pl.col("infra_healthy").fill_null(value=system)
+    completed = in_trials & pl.col("target_completed").fill_null(
+        value=kind.is_in([Kind.PASS.value, Kind.FAIL.value])
+    )
+    passed = kind == Kind.PASS.value
+    rows = (
+        run.trials.filter(pl.col("deciding"))
+        .join(run.cases.select("case", "planned"), on="case")
+        .filter(pl.col("trial").is_between(1, pl.col("planned")))
+        .group_by("case")
+        .agg(
+            passes=passed.sum(),
+            decided=system.sum(),
+            undecided=(kind == Kind.INSTRUMENT.value).sum(),
+            excluded=(kind == Kind.EXCLUDED.value).sum(),
+            no_outcome=kind.is_null().sum(),
+            healthy=healthy.sum(),
+            completed=completed.sum(),
+            behaved=(healthy & completed).sum(),
+            behaved_passes=(healthy & completed & passed).sum(),
+            units=pl.col("t_unit").cast(pl.String).drop_nulls().unique(),
+        )
+    )
+    reported = {row["case"]: row for row in rows.iter_rows(named=True)}
+    return RunCounts(
+        cases=tuple(_count(plan, reported.get(plan["case"], {})) for plan in run.cases.iter_rows(named=True))
+    )
+
+
+def _count(plan: dict[str, Any], reported: dict[str, Any]) -> CaseCount:
+    return CaseCount(
+        case=plan["case"],
+        planned=plan["planned"],
+        units=frozenset(reported.get("units", ())),
+        content=plan["content"],
+        pass_rule=plan["pass_rule"],
+        min_passes=plan["min_passes"],
+        uses_trial=plan["uses_trial"],
+        file=plan["file"],
+        line=plan["line"],
+        **{name: reported.get(name, 0) for name in _SUMS},
+    )
+
+
+_SUMS = (
+    "passes",
+    "decided",
+    "undecided",
+    "excluded",
+    "no_outcome",
+    "healthy",
+    "completed",
+    "behaved",
+    "behaved_passes",
+)

@@ -1,0 +1,104 @@
+"""The words of a verdict: one place that turns numbers into sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SIGNIFICANT = 0.05
+
+NORMAL_HONESTY = (
+    "The interval is a normal approximation over cases. Two equal runs show a false regression, or a false "
+    "improvement, about 1 time in 40, so a team that makes many comparisons will see some."
+)
+_TRIALS_HONESTY = (
+    "The test is over the trials of these cases ({name}): it says whether they moved, not why. Two equal "
+    "runs show a false regression in at most about 1 of 40 comparisons, and a false improvement as often."
+)
+EXACT_HONESTY = _TRIALS_HONESTY.format(name="exact")
+MIDP_HONESTY = _TRIALS_HONESTY.format(name="exact, mid-p")
+
+
+def points(share: float) -> str:
+    """A share of 1 as percentage points with one decimal, without a sign: ``0.2`` is "20.0"."""
+    return f"{abs(share) * 100:.1f}"
+
+
+def p_words(p: float) -> str:
+    """A p-value with four decimals, or that it is smaller: "p = 0.0007", "p < 0.0001".
+
+    Where rounding would put it on the other side of the 5 % line, it gets the digits that keep it on
+    its own.
+    """
+    if p < 0.0001:
+        return "p < 0.0001"
+    for digits in range(4, 9):
+        text = f"{p:.{digits}f}"
+        if (float(text) < SIGNIFICANT) == (p < SIGNIFICANT):
+            return f"p = {text}"
+    return f"p = {p:.4f}"
+
+
+def change(delta: float) -> str:
+    """How the candidate's pass rate lies beside the baseline's."""
+    if delta == 0:
+        return "Pass rate the same as the baseline."
+    size = "less than 0.1" if points(delta) == "0.0" else points(delta)
+    return f"Pass rate {size} points {'lower' if delta < 0 else 'higher'} than the baseline."
+
+
+def outside(delta: float, half_width: float, p: float) -> str:
+    """The line under Regressed and Improved."""
+    return f"{change(delta)} Outside the noise (± {points(half_width)} points, {p_words(p)})."
+
+
+def inside(half_width: float, possible_drop: float) -> str:
+    """The line under No change, without a margin."""
+    return f"{inside_normal(half_width)[:-1]}; {_possible(possible_drop)}."
+
+
+def inside_normal(half_width: float) -> str:
+    """The line under No change of the simple rule."""
+    return f"Inside the noise: ± {points(half_width)} points. The change is not proven."
+
+
+def inside_margin(half_width: float, possible_drop: float, margin: float) -> str:
+    """The line under No change that is proven inside a margin."""
+    return (
+        f"Inside the noise: ± {points(half_width)} points, and proven inside the margin of {points(margin)} "
+        f"points; {_possible(possible_drop)}."
+    )
+
+
+def not_inside_margin(possible_drop: float, possible_gain: float, margin: float) -> str:
+    """Why a margin leaves a comparison without a verdict."""
+    what = _possible(possible_drop) if possible_drop > margin else _possible(possible_gain, "rise")
+    return f"Not proven inside the margin of {points(margin)} points: {what}. More trials would settle it."
+
+
+def no_verdict(delta: float | None) -> str:
+    """The line under No verdict."""
+    if delta is None:
+        return "There is no number to compare. This is not a verdict."
+    return f"{change(delta)} This is not a verdict."
+
+
+def _possible(size: float, what: str = "drop") -> str:
+    if size <= 0:
+        return f"a {what} is not to be expected"
+    if points(size) == "0.0":
+        return f"a {what} of less than 0.1 points is possible"
+    return f"a {what} of up to {points(size)} points is possible"
+
+
+def several(names: Sequence[str], *, most: int = 3) -> str:
+    """Up to ``most`` names, and how many more there are: "a, b, c and 4 more"."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun in the right form: "1 case", "12 cases"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
