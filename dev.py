@@ -9,10 +9,10 @@ import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036  the interpreter may be any
     from shutil import which
-    from subprocess import call
+    from subprocess import DEVNULL, call
 
     names = [f"python3.{minor}" for minor in (14, 13, 12, 11)]
-    later = [name for name in names if which(name) and call([name, "-c", ""]) == 0]
+    later = [name for name in names if which(name) and call([name, "-c", ""], stderr=DEVNULL) == 0]
     sys.exit(
         f"dev.py: pytest-crashlab needs Python 3.11 or later and this is {sys.version.split()[0]} "
         f"({sys.executable}). Run `{later[0] if later else 'python3.11'} dev.py {' '.join(sys.argv[1:])}`"
