@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_crashlab.compare.compare import CompareOptions as CompareOptions
     from pytest_crashlab.compare.compare import compare_runs as compare_runs
-    from pytest_crashlab.compare.compare import no_baseline_yet as no_baseline_yet
+    from pytest_crashlab.compare.compare import no_baseline as no_baseline
     from pytest_crashlab.compare.policies import decide as decide
     from pytest_crashlab.compare.rates import RunNumbers as RunNumbers
     from pytest_crashlab.compare.rates import run_numbers as run_numbers
@@ -22,7 +22,7 @@ _HOMES = {
     "check_thresholds": "thresholds",
     "compare_runs": "compare",
     "decide": "policies",
-    "no_baseline_yet": "compare",
+    "no_baseline": "compare",
     "run_numbers": "rates",
     "summary_fields": "rates",
 }
@@ -33,7 +33,7 @@ __all__ = [
     "check_thresholds",
     "compare_runs",
     "decide",
-    "no_baseline_yet",
+    "no_baseline",
     "run_numbers",
     "summary_fields",
 ]

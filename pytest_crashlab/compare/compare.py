@@ -122,20 +122,22 @@ def compare_runs(
     )
 
 
-def no_baseline_yet(
-    candidate_id: str, options: CompareOptions | None = None, *, why: str | None = None
+def no_baseline(
+    candidate: StoredRun, why: str | None = None, options: CompareOptions | None = None
 ) -> Comparison:
-    """The comparison of a run whose baseline has no run yet; ``why`` it is missing, as a sentence."""
+    """The comparison of a run whose baseline has no run yet; ``why`` it is missing, in a few words."""
     options = options or CompareOptions()
     reason = blockers.NO_BASELINE
+    if why:
+        reason = replace(reason, text=f"{reason.text.rstrip('.')} ({why.rstrip('.')}).")
     return Comparison(
         baseline_id="",
-        candidate_id=candidate_id,
+        candidate_id=candidate.manifest.id,
         word=Word.NO_VERDICT,
         sentence=sentences.no_verdict(None),
         method=options.method,
         margin=options.margin,
-        reasons=(Reason(code=reason.code, text=f"{reason.text} {why}") if why else reason,),
+        reasons=(reason,),
         honesty=_HONESTY[Method(options.method)],
     )
 

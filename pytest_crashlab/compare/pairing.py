@@ -20,10 +20,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.counts import count_cases
 from pytest_crashlab.records.comparison import LeftOut
 
 if TYPE_CHECKING:
     from pytest_crashlab.compare.counts import CaseCount, RunCounts
+    from pytest_crashlab.store import StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,14 @@ class Pairing:
     def left_out_as(self, reason: str) -> tuple[str, ...]:
         """Ids of the cases that are left out for ``reason``."""
         return tuple(c.case for c in self.left_out if c.reason == reason)
+
+
+def decided_identities(baseline: StoredRun) -> dict[str, list[str | None]]:
+    """Case id -> [content, pass rule] of every case that the baseline decided at least once.
+
+    A candidate's case with the same identity will have a pair, so its trials are the gate's to judge.
+    """
+    return {c.case: [c.content, c.pass_rule] for c in count_cases(baseline) if c.decided}
 
 
 def pair(a: RunCounts, b: RunCounts, *, a_partial: bool = False, b_partial: bool = False) -> Pairing:
