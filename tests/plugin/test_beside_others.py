@@ -1,0 +1,75 @@
+"""A project's own options, fixtures and markers keep working with the plugin installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Suite
+
+CONFTEST = """
+import pytest
+
+def pytest_addoption(parser):
+    parser.addoption("--model", default="own")
+    parser.addoption("--replay", action="store_true")
+    parser.addoption("--split", default="all")
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "sandbox(kind): a sandbox of this project")
+    config.addinivalue_line("markers", "dataset(name): a dataset of this project")
+
+@pytest.fixture
+def sandbox(request):
+    return request.node.get_closest_marker("sandbox").args[0]
+
+@pytest.fixture
+def provider(request):
+    return request.config.getoption("--model")
+
+@pytest.fixture
+def trial():
+    return "a clinical one"
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.sandbox("box")
+@pytest.mark.dataset("orders")
+def test_own(sandbox, provider, trial):
+    assert (sandbox, provider, trial) == ("box", "x", "a clinical one")
+"""
+
+
+@pytest.mark.parametrize("args", [(), ("--trials=3",)], ids=["plain", "trials"])
+def test_own_names(suite: Suite, args: tuple[str, ...]) -> None:
+    suite.pytester.makeconftest(CONFTEST)
+    suite.files(test_own=TESTS)
+    result = suite.run("--model=x", "--replay", "--split=dev", "--strict-markers", *args)
+    result.assert_outcomes(passed=3 if args else 1)
+    if args:
+        assert suite.outcomes() == {"test_own.py::test_own": ["passed"] * 3}
+        assert not any(suite.last().cases["uses_trial"])
+
+
+def test_no_terminal(suite: Suite) -> None:
+    suite.files(test_it="def test_it(): pass")
+    assert suite.run("--trials=2", "-p", "no:terminal").ret == 0
+    assert suite.outcomes() == {"test_it.py::test_it": ["passed", "passed"]}
+
+
+@pytest.mark.parametrize("verbosity", ["-q", "-v", "-vv", "-qq"])
+def test_verbosity(suite: Suite, verbosity: str) -> None:
+    suite.files(test_it="def test_it(): pass\ndef test_bad(): assert 0")
+    result = suite.run("--trials=2", "--min-pass-rate=0.9", verbosity)
+    assert result.ret == 1
+    text = result.stdout.str()
+    assert ("test_it.py::test_it[trial1]" in text) == verbosity.startswith("-v")
+
+
+def test_worksteal_and_plain_pytest_agree_on_counts(suite: Suite) -> None:
+    suite.files(test_it="import pytest\n@pytest.mark.parametrize('i', range(7))\ndef test_it(i): assert i != 3")
+    suite.run().assert_outcomes(passed=6, failed=1)
+    suite.run("--trials=3").assert_outcomes(passed=18, failed=3)
