@@ -1,0 +1,141 @@
+"""Where everything lies in a store, and how a store comes to be.
+
+::
+
+    .crashlab/
+      store.json                 the format's version
+      .gitignore                 "*"
+      refs/main                  a run id per file
+      ledger.jsonl               append-only
+      locks/                     empty files that processes lock
+      runs/<run id>/             see RunPaths
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from pytest_crashlab.errors import FormatTooNew, StoreError
+from pytest_crashlab.store.atomic import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT = 1
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_OWN_NAMES = {"store.json", ".gitignore", "refs", "ledger.jsonl", "locks", "runs"}
+
+
+class RunPaths:
+    """The files of one run. ``plan``, ``journal`` and ``control`` exist only while it is running."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = folder / "manifest.json"
+        self.plan = folder / "plan.json"
+        self.journal = folder / "journal.jsonl"
+        self.control = folder / "control.json"
+        self.writer_lock = folder / "writer.lock"
+        self.cases = folder / "cases.parquet"
+        self.trials = folder / "trials.parquet"
+        self.checks = folder / "checks.parquet"
+        self.calls = folder / "calls.parquet"
+        self.evidence = folder / "evidence.db"
+        self.comparisons = folder / "comparisons"
+
+
+class StorePaths:
+    """The folders and files of one store."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.format = root / "store.json"
+        self.gitignore = root / ".gitignore"
+        self.refs = root / "refs"
+        self.ledger = root / "ledger.jsonl"
+        self.runs = root / "runs"
+
+    def lock(self, name: str) -> Path:
+        """The file that is locked while ``name`` is changed."""
+        return self.root / "locks" / name
+
+    def run(self, run_id: str) -> RunPaths:
+        """The files of a run; :class:`StoreError` for an id that cannot be a folder's name."""
+        if not is_run_id(run_id):
+            raise StoreError(f"{run_id!r} cannot be a run id; 'crashlab runs' lists those there are.")
+        return RunPaths(self.runs / run_id)
+
+
+def is_run_id(text: str) -> bool:
+    """Whether ``text`` could name a run's folder: no separators, nothing hidden, no parents."""
+    return bool(_RUN_ID.fullmatch(text)) and ".." not in text
+
+
+def create_store(paths: StorePaths) -> None:
+    """Make an empty store; does nothing where there is one.
+
+    Raises :class:`StoreError` for a file in its place or for a folder with other things in it: its
+    ``.gitignore`` would hide them from git.
+    """
+    root = paths.root
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if not paths.format.exists():
+            others = sorted(
+                p.name for p in root.iterdir() if p.name not in _OWN_NAMES and not p.name.startswith(".tmp-")
+            )
+            if others:
+                raise StoreError(
+                    f"{root} holds other things ({others[0]}) and is no store; name a new or empty folder."
+                )
+            text = json.dumps({"format": FORMAT, "written_by": "pytest-crashlab"})
+            write_whole(paths.format, f"{text}\n".encode())
+        if not paths.gitignore.exists():
+            write_whole(paths.gitignore, b"*\n")
+        paths.runs.mkdir(exist_ok=True)
+        paths.refs.mkdir(exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StoreError(
+            f"The store {root} is a file or lies below one; name a folder with --crashlab-store."
+        ) from error
+    except OSError as error:
+        raise StoreError(f"The store {root} cannot be created ({error.strerror or error}).") from error
+
+
+def check_store(paths: StorePaths) -> None:
+    """See that there is a store this version can read.
+
+    Raises :class:`StoreError` where there is none and :class:`FormatTooNew` where a later version
+    wrote it.
+    """
+    root = paths.root
+    try:
+        text = paths.format.read_text(encoding="utf-8")
+    except NotADirectoryError:
+        raise StoreError(
+            f"The store {root} is a file or lies below one; name a folder with --crashlab-store."
+        ) from None
+    except FileNotFoundError:
+        raise StoreError(
+            f"There is no store at {root}; record a run with 'pytest --trials=5', or name the store."
+        ) from None
+    except OSError as error:
+        raise StoreError(f"The store {root} cannot be read ({error.strerror or error}).") from error
+    except UnicodeDecodeError:
+        text = ""
+    try:
+        version = json.loads(text)["format"]
+    except (ValueError, KeyError, TypeError):
+        version = None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise StoreError(
+            f'{paths.format} does not say which format the store has; it should read {{"format": {FORMAT}}}.'
+        )
+    if version > FORMAT:
+        raise FormatTooNew(
+            f"The store {root} has format {version} and this version reads format {FORMAT}; "
+            "upgrade pytest-crashlab."
+        )

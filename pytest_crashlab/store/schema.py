@@ -1,0 +1,197 @@
+"""What a run's files hold: the manifest's fields and the tables' columns."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pytest_crashlab.errors import CorruptRun, FormatTooNew
+from pytest_crashlab.records.outcome import Decision, Kind
+from pytest_crashlab.records.run import RunStatus
+from pytest_crashlab.records.trial import Phase
+from pytest_crashlab.store.layout import FORMAT
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def utc_now() -> str:
+    """Now, as manifests and the ledger write it: ``2026-11-30T06:33:00.123Z``."""
+    return iso_utc(datetime.now(UTC).timestamp())
+
+
+def iso_utc(seconds: float) -> str:
+    """Seconds since the epoch as an ISO string in UTC, to the millisecond."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Manifest(BaseModel):
+    """What a run says of itself without its tables being read.
+
+    ``status`` how it ended; ``created``, ``updated``, ``finished`` ISO strings in UTC; ``k`` the
+    trials asked for per case; ``planned_cases`` of ``total_cases`` were selected; ``partial`` a
+    selection, a sample or an interrupted plan; ``replayed`` the provider's answers came from a
+    recording; ``git`` see :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names
+    it was promoted under; ``summary`` plain numbers for listings; ``outcomes`` deciding attempts
+    per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`; ``dropped_lines``
+    journal lines that could not be read when it was sealed. Fields of later versions are kept.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    format: int = FORMAT
+    id: str
+    status: RunStatus = RunStatus.RUNNING
+    name: str | None = None
+    release: str | None = None
+    prompt: str | None = None
+    external_id: str | None = None
+    created: str = Field(default_factory=utc_now)
+    updated: str = Field(default_factory=utc_now)
+    finished: str | None = None
+    argv: list[str] = []
+    k: int = 1
+    trial_order: str | None = None
+    seed: int | None = None
+    planned_cases: int = 0
+    total_cases: int = 0
+    planned_trials: int = 0
+    partial: bool = False
+    replayed: bool = False
+    dataset: str | None = None
+    dataset_version: str | None = None
+    split: str | None = None
+    policy: str | None = None
+    method: str | None = None
+    margin: float | None = None
+    baseline: dict[str, Any] | None = None
+    git: dict[str, Any] | None = None
+    recorded_for: list[str] = []
+    environment: dict[str, Any] = {}
+    target_digest: str | None = None
+    evaluation_digest: str | None = None
+    summary: dict[str, Any] | None = None
+    outcomes: dict[str, int] = {}
+    counts: dict[str, int] | None = None
+    case_ids: list[str] = []
+    gate: dict[str, Any] | None = None
+    dropped_lines: int = 0
+    warnings: list[str] = []
+
+    def to_bytes(self) -> bytes:
+        """The manifest as it is stored: indented JSON."""
+        return self.model_dump_json(indent=1).encode() + b"\n"
+
+    @classmethod
+    def from_bytes(cls, content: bytes, where: str) -> Self:
+        """The manifest in ``content``; ``where`` names its file in errors.
+
+        Raises :class:`FormatTooNew` for a later format and :class:`CorruptRun` for anything that is
+        no manifest.
+        """
+        try:
+            manifest = cls.model_validate_json(content)
+        except ValidationError as error:
+            version = _format_of(content)
+            if version is not None and version > FORMAT:
+                raise _too_new(where, version) from None
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"])
+            what = f"{field}: {first['msg']}" if field else first["msg"]
+            raise CorruptRun(
+                f"{where} is no manifest of a run ({what}); repair it or delete the run."
+            ) from None
+        if manifest.format > FORMAT:
+            raise _too_new(where, manifest.format)
+        return manifest
+
+    def with_fields(self, **fields: Any) -> Self:
+        """A copy with other values, checked; :class:`TypeError` for a field that does not exist."""
+        unknown = sorted(set(fields) - set(type(self).model_fields))
+        if unknown:
+            raise TypeError(f"a manifest has no field {unknown[0]!r}")
+        return self.model_validate({**self.model_dump(), **fields})
+
+
+def _format_of(content: bytes) -> int | None:
+    try:
+        version = json.loads(content)["format"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return version if isinstance(version, int) else None
+
+
+def _too_new(where: str, version: int) -> FormatTooNew:
+    return FormatTooNew(
+        f"{where} has format {version} and this version reads format {FORMAT}; upgrade pytest-crashlab."
+    )
+
+
+def case_columns() -> dict[str, pl.DataType]:
+    """Columns of cases.parquet, one row a planned case in collection order."""
+    import polars as pl
+
+    return {
+        "case": pl.String(),
+        "planned": pl.Int32(),
+        "content": pl.String(),
+        "pass_rule": pl.String(),
+        "min_passes": pl.Int32(),
+        "uses_trial": pl.Boolean(),
+        "file": pl.String(),
+        "line": pl.Int32(),
+    }
+
+
+def trial_columns() -> dict[str, pl.DataType]:
+    """Columns of trials.parquet: one row an attempt, all attempts kept; a missing trial has no row.
+
+    ``decision`` follows from ``kind`` and is null where no outcome was stored; ``deciding`` marks
+    the one attempt that counts for its trial. The other columns are those of
+    :class:`pytest_crashlab.records.trial.TrialRow`.
+    """
+    import polars as pl
+
+    return {
+        "case": pl.String(),
+        "trial": pl.Int32(),
+        "attempt": pl.Int32(),
+        "outcome": pl.String(),
+        "kind": pl.Enum([kind.value for kind in Kind]),
+        "decision": pl.Enum([decision.value for decision in Decision]),
+        "deciding": pl.Boolean(),
+        "phase": pl.Enum([phase.value for phase in Phase]),
+        "infra_healthy": pl.Boolean(),
+        "target_completed": pl.Boolean(),
+        "t": pl.Float64(),
+        "horizon": pl.Float64(),
+        "t_unit": pl.String(),
+        "start": pl.Float64(),
+        "duration": pl.Float64(),
+        "run_duration": pl.Float64(),
+        "worker": pl.String(),
+        "site": pl.String(),
+        "failure_class": pl.String(),
+        "message": pl.String(),
+        "record_error": pl.String(),
+    }
+
+
+def check_columns() -> dict[str, pl.DataType]:
+    """Columns of checks.parquet: one row a check of an attempt; ``ok`` null: not evaluated."""
+    import polars as pl
+
+    return {
+        "case": pl.String(),
+        "trial": pl.Int32(),
+        "attempt": pl.Int32(),
+        "name": pl.String(),
+        "required": pl.Boolean(),
+        "ok": pl.Boolean(),
+        "why": pl.String(),
+        "site": pl.String(),
+    }

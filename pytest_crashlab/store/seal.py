@@ -1,0 +1,245 @@
+"""From a journal to tables: what happens when a run ends."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_crashlab.errors import CorruptRun, StoreError
+from pytest_crashlab.records.case import CasePlan
+from pytest_crashlab.records.outcome import Decision, Kind
+from pytest_crashlab.store.atomic import move_into_place, temporary_beside
+from pytest_crashlab.store.journal import JournalContent, decode_lines
+from pytest_crashlab.store.plan import Plan
+from pytest_crashlab.store.schema import case_columns, check_columns, trial_columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from pytest_crashlab.store.layout import RunPaths
+
+_NOT_IN_JOURNAL = {"decision", "deciding"}
+_KEY = ["case", "trial", "attempt"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The tables of a run and what was noticed while they were made."""
+
+    cases: pl.DataFrame
+    trials: pl.DataFrame
+    checks: pl.DataFrame
+    dropped_lines: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+def build_tables(
+    plan: Plan | None, journal: JournalContent, where: Path, *, skip_damaged: bool = False
+) -> Tables:
+    """The tables that a plan and a journal make; of an attempt that is there twice the first counts.
+
+    Raises :class:`CorruptRun` for a damaged line before the last unless ``skip_damaged``.
+    """
+    import polars as pl
+
+    damaged: list[int] = []
+    raw = _read_lines(journal.whole, where, damaged if skip_damaged else None)
+    raw = raw.unique(_KEY, keep="first", maintain_order=True)
+    checks = (
+        raw.select([*_KEY, "checks"])
+        .explode("checks")
+        .filter(pl.col("checks").is_not_null())
+        .unnest("checks")
+        .select([pl.col(n).cast(t) for n, t in check_columns().items()])
+    )
+    trials = mark_deciding(raw.drop("checks"))
+    warnings = [f"line {n} of the journal was damaged and dropped" for n in damaged]
+    if plan is None:
+        planned = trials.group_by("case", maintain_order=True).agg(pl.col("trial").max())
+        plan = Plan(cases=[CasePlan(id=case, planned=n) for case, n in planned.iter_rows()])
+        if plan.cases:
+            warnings.append("the plan was lost; the cases are those that have a trial")
+    cases = _case_table(plan)
+    strangers = trials.filter(~pl.col("case").is_in(cases["case"].implode()))["case"].unique()
+    if len(strangers):
+        warnings.append(f"{len(strangers)} cases have trials and were not planned, first {strangers[0]}")
+    return Tables(
+        cases=cases,
+        trials=trials,
+        checks=checks,
+        dropped_lines=journal.dropped + len(damaged),
+        warnings=tuple(warnings),
+    )
+
+
+def _case_table(plan: Plan) -> pl.DataFrame:
+    import polars as pl
+
+    rows = [asdict(case) for case in plan.cases]
+    for row in rows:
+        row["case"] = row.pop("id")
+    return pl.DataFrame(rows, schema=case_columns())
+
+
+def _read_lines(whole: bytes, where: Path, damaged: list[int] | None) -> pl.DataFrame:
+    """The journal's rows with a column ``checks``; the reader for whole files first, as it is fast."""
+    import polars as pl
+
+    columns = {n: t for n, t in trial_columns().items() if n not in _NOT_IN_JOURNAL}
+    inner = {n: t for n, t in check_columns().items() if n not in _KEY}
+    # enums are read as text: a label they do not know has to be named with its line
+    text = {n: pl.String() if isinstance(t, pl.Enum) else t for n, t in columns.items()}
+    schema = {**text, "checks": pl.List(pl.Struct(inner))}
+    if not whole.strip():
+        return pl.DataFrame(schema={**columns, "checks": schema["checks"]})
+    try:
+        frame = pl.read_ndjson(io.BytesIO(whole), schema=schema)
+        if frame.height == whole.count(b"\n") and not _holes(frame):
+            return frame.with_columns(
+                pl.col("attempt").fill_null(1),
+                pl.col("worker").fill_null("main"),
+                *(pl.col(n).cast(t) for n, t in columns.items() if isinstance(t, pl.Enum)),
+            )
+    except pl.exceptions.PolarsError:
+        pass  # read again, line by line, to say which one it is
+    rows = [
+        {**asdict(row), "checks": [asdict(check) for check in checks]}
+        for row, checks in decode_lines(whole, where, damaged=damaged)
+    ]
+    return pl.DataFrame(rows, schema={**columns, "checks": schema["checks"]})
+
+
+def _holes(frame: pl.DataFrame) -> bool:
+    import polars as pl
+
+    needed = ["case", "trial", "start", "duration"]
+    return bool(frame.select(pl.any_horizontal(pl.col(needed).is_null().any())).item())
+
+
+def mark_deciding(attempts: pl.DataFrame) -> pl.DataFrame:
+    """Add ``decision`` and ``deciding`` to rows of attempts, in the order and types of the table.
+
+    The first attempt with a pass or fail decides its trial; without one the first that was excluded;
+    without that the last there is.
+    """
+    import polars as pl
+
+    columns = trial_columns()
+    decisions = {kind.value: kind.decision.value for kind in Kind}
+    attempt = pl.col("attempt").cast(pl.Int64)
+    decided = pl.col("decision").is_in([Decision.PASS.value, Decision.FAIL.value])
+    rank = (
+        pl.when(decided)
+        .then(attempt)
+        .when(pl.col("decision") == Decision.EXCLUDED.value)
+        .then(attempt + 2**32)
+        .otherwise(2**40 - attempt)
+    )
+    return (
+        attempts.with_columns(
+            pl.col("kind")
+            .cast(pl.String)
+            .replace_strict(decisions, return_dtype=pl.String)
+            .cast(columns["decision"])
+            .alias("decision")
+        )
+        .with_columns(rank.alias("rank"))
+        .with_columns((pl.col("rank") == pl.col("rank").min().over(["case", "trial"])).alias("deciding"))
+        .select([pl.col(n).cast(t) for n, t in columns.items()])
+    )
+
+
+def count_trials(cases: pl.DataFrame, trials: pl.DataFrame) -> dict[str, int]:
+    """Counts of a run's trials by what their deciding attempts came to.
+
+    ``planned`` trials in the plan; ``passed``, ``failed`` (crashes among them), ``undecided``,
+    ``excluded`` by decision; ``missing`` planned and without an outcome; ``scheduled`` planned
+    without the excluded; ``healthy`` with an outcome and a healthy infrastructure.
+    """
+    import polars as pl
+
+    deciding = trials.filter(pl.col("deciding") & pl.col("case").is_in(cases["case"].implode()))
+    by_decision = dict(
+        deciding.group_by(pl.col("decision").cast(pl.String))
+        .len()
+        .filter(pl.col("decision").is_not_null())
+        .iter_rows()
+    )
+    planned = int(cases["planned"].sum())
+    excluded = by_decision.get(Decision.EXCLUDED.value, 0)
+    healthy = pl.col("infra_healthy").fill_null(pl.col("kind") != Kind.INSTRUMENT.value)
+    counted = deciding.filter(
+        pl.col("decision").is_not_null() & (pl.col("decision") != Decision.EXCLUDED.value) & healthy
+    )
+    return {
+        "planned": planned,
+        "passed": by_decision.get(Decision.PASS.value, 0),
+        "failed": by_decision.get(Decision.FAIL.value, 0),
+        "undecided": by_decision.get(Decision.INCONCLUSIVE.value, 0),
+        "excluded": excluded,
+        "missing": max(0, planned - sum(by_decision.values())),
+        "scheduled": planned - excluded,
+        "healthy": counted.height,
+    }
+
+
+def count_outcomes(trials: pl.DataFrame) -> dict[str, int]:
+    """Deciding attempts per label, most frequent first; ``no_outcome`` for rows without one."""
+    import polars as pl
+
+    counts = (
+        trials.filter(pl.col("deciding"))
+        .group_by(pl.col("outcome").fill_null("no_outcome"))
+        .len()
+        .sort(["len", "outcome"], descending=[True, False])
+    )
+    return dict(counts.iter_rows())
+
+
+def write_tables(paths: RunPaths, tables: Tables) -> None:
+    """Write the narrow tables of a run, each whole or not at all."""
+    for path, frame in (
+        (paths.cases, tables.cases),
+        (paths.trials, tables.trials),
+        (paths.checks, tables.checks),
+    ):
+        temporary = temporary_beside(path)
+        try:
+            frame.write_parquet(temporary, compression="zstd")
+            move_into_place(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise StoreError(f"{path} cannot be written ({error.strerror or error}).") from error
+
+
+def read_tables(sources: dict[str, Any], where: str) -> Tables:
+    """The tables of a sealed run; ``sources`` has a path or file object for cases, trials, checks.
+
+    Raises :class:`CorruptRun` for one that is missing, is no Parquet or lacks a column.
+    """
+    return Tables(
+        cases=_read_table(sources["cases"], case_columns(), f"{where}/cases.parquet"),
+        trials=_read_table(sources["trials"], trial_columns(), f"{where}/trials.parquet"),
+        checks=_read_table(sources["checks"], check_columns(), f"{where}/checks.parquet"),
+    )
+
+
+def _read_table(source: Any, columns: dict[str, pl.DataType], where: str) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(source)
+        lost = [name for name in columns if name not in frame.columns]
+        if lost:
+            raise CorruptRun(f"{where} has no column {lost[0]!r}; delete the run or restore the file.")
+        return frame.select([pl.col(n).cast(t) for n, t in columns.items()])
+    except FileNotFoundError:
+        raise CorruptRun(f"{where} is missing; delete the run or restore the file.") from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise CorruptRun(f"{where} cannot be read ({first}); delete the run or restore the file.") from error

@@ -1,0 +1,199 @@
+"""Writing a run: the journal while it lasts, the tables and the manifest when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Self
+
+from pytest_crashlab.errors import StoreError
+from pytest_crashlab.records.case import CasePlan
+from pytest_crashlab.records.check import CheckRow
+from pytest_crashlab.records.run import RunStatus
+from pytest_crashlab.records.trial import TrialRow
+from pytest_crashlab.store.atomic import write_whole
+from pytest_crashlab.store.journal import JournalWriter, decode_lines, encode, read_journal
+from pytest_crashlab.store.lock import FileLock
+from pytest_crashlab.store.manifests import change_manifest, read_manifest
+from pytest_crashlab.store.plan import Plan
+from pytest_crashlab.store.schema import iso_utc, utc_now
+from pytest_crashlab.store.seal import build_tables, count_outcomes, count_trials, read_tables, write_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from pytest_crashlab.store.layout import RunPaths, StorePaths
+    from pytest_crashlab.store.schema import Manifest
+    from pytest_crashlab.store.seal import Tables
+
+
+def lock_run(run: RunPaths) -> FileLock:
+    """The right to write a run; :class:`StoreError` while another process has it."""
+    lock = FileLock(run.writer_lock)
+    if not lock.try_acquire():
+        raise StoreError(
+            f"Run {run.folder.name} is being written by another process; wait for it or end it first."
+        )
+    return lock
+
+
+class RunWriter:
+    """The one writer of a running run. It holds the run's lock until :meth:`seal` or :meth:`close`."""
+
+    def __init__(self, paths: StorePaths, run: RunPaths, lock: FileLock) -> None:
+        self._paths = paths
+        self._run = run
+        self._lock = lock
+        self._seen: set[tuple[str, int, int]] = set()
+        content = read_journal(run.journal)
+        for row, _ in decode_lines(content.whole, run.journal):
+            self._seen.add((row.case, row.trial, row.attempt))
+        if content.dropped:
+            # what follows must not be joined to the torn line
+            write_whole(run.journal, content.whole)
+            before = read_manifest(paths, run.folder.name).dropped_lines
+            change_manifest(paths, run, dropped_lines=before + content.dropped)
+        self._journal = JournalWriter(run.journal)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._run.folder.name
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self._run.folder
+
+    def write_plan(self, plan: Plan) -> None:
+        """Store what is planned, before the first trial."""
+        write_whole(self._run.plan, plan.to_bytes())
+
+    def append(self, row: TrialRow, checks: Sequence[CheckRow] = ()) -> bool:
+        """Record an attempt at once; False, and nothing written, for one that is there already.
+
+        Raises :class:`StoreError` when the disk does not take it.
+        """
+        key = (row.case, row.trial, row.attempt)
+        if key in self._seen:
+            return False
+        self._journal.append(encode(row, checks))
+        self._seen.add(key)
+        return True
+
+    def update(self, **fields: Any) -> Manifest:
+        """Set fields of the manifest while the run goes on; :class:`TypeError` for unknown ones."""
+        return change_manifest(self._paths, self._run, **fields)
+
+    def seal(self, status: RunStatus, **fields: Any) -> Manifest:
+        """End the run: tables, then the manifest, then away with journal and plan.
+
+        Killed in between, the run is still running on disk and can be recovered. ``outcomes``,
+        ``counts``, ``case_ids`` and the planned numbers come from the tables unless given.
+        """
+        self._journal.close()
+        try:
+            return seal_run(self._paths, self._run, status, **fields)
+        finally:
+            self._lock.release(remove=True)
+
+    def close(self) -> None:
+        """Let go of the run without ending it: it stays as a killed process would leave it."""
+        self._journal.close()
+        self._lock.release(remove=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_plan(run: RunPaths) -> Plan | None:
+    """The plan of a running run, None where none was written."""
+    try:
+        return Plan.from_bytes(run.plan.read_bytes(), str(run.plan))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{run.plan} cannot be read ({error.strerror or error}).") from error
+
+
+def running_tables(run: RunPaths, *, skip_damaged: bool = False) -> Tables:
+    """The tables of a run that has not ended, from its plan and journal."""
+    return build_tables(read_plan(run), read_journal(run.journal), run.journal, skip_damaged=skip_damaged)
+
+
+def seal_run(
+    paths: StorePaths,
+    run: RunPaths,
+    status: RunStatus | None,
+    *,
+    skip_damaged: bool = False,
+    **fields: Any,
+) -> Manifest:
+    """Seal a running run whose lock the caller holds.
+
+    ``status`` None: what the journal shows, completed when every planned trial has an outcome and
+    cancelled else, finished when its last attempt did.
+    """
+    if status is RunStatus.RUNNING:
+        raise ValueError("a sealed run is completed, cancelled or failed")
+    before = read_manifest(paths, run.folder.name)
+    tables = running_tables(run, skip_damaged=skip_damaged)
+    counts = count_trials(tables.cases, tables.trials)
+    if status is None:
+        whole = counts["planned"] > 0 and counts["missing"] == 0
+        status = RunStatus.COMPLETED if whole else RunStatus.CANCELLED
+        if tables.trials.height:
+            ends = (tables.trials["start"] + tables.trials["duration"]).max()
+            fields.setdefault("finished", iso_utc(float(str(ends))))
+        if tables.dropped_lines:
+            fields.setdefault("warnings", [*before.warnings, "recovered from its journal"])
+    computed = {
+        "status": status,
+        "finished": utc_now(),
+        "counts": counts,
+        "outcomes": count_outcomes(tables.trials),
+        "case_ids": tables.cases["case"].to_list(),
+        "planned_cases": tables.cases.height,
+        "total_cases": max(before.total_cases, tables.cases.height),
+        "planned_trials": counts["planned"],
+        "dropped_lines": before.dropped_lines + tables.dropped_lines,
+    }
+    values = {**computed, **fields}
+    values["warnings"] = [*values.get("warnings", before.warnings), *tables.warnings]
+    write_tables(run, tables)
+    manifest = change_manifest(paths, run, **values)
+    remove_running_files(run)
+    return manifest
+
+
+def remove_running_files(run: RunPaths) -> None:
+    """Remove what only a running run needs."""
+    for path in (run.journal, run.plan, run.control):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def unseal_run(paths: StorePaths, run: RunPaths) -> None:
+    """Turn a sealed run back into a running one, so that trials can be added; the lock is held."""
+    tables = read_tables({"cases": run.cases, "trials": run.trials, "checks": run.checks}, str(run.folder))
+    manifest = read_manifest(paths, run.folder.name)
+    checks: dict[tuple[str, int, int], list[CheckRow]] = {}
+    for check in tables.checks.iter_rows(named=True):
+        key = (check.pop("case"), check.pop("trial"), check.pop("attempt"))
+        checks.setdefault(key, []).append(CheckRow(**check))
+    rows = [
+        TrialRow.from_mapping({n: v for n, v in row.items() if v is not None})
+        for row in tables.trials.iter_rows(named=True)
+    ]
+    lines = (encode(row, checks.get((row.case, row.trial, row.attempt), ())) for row in rows)
+    cases = [CasePlan(id=row.pop("case"), **row) for row in tables.cases.iter_rows(named=True)]
+    plan = Plan(cases=cases, seed=manifest.seed, order=manifest.trial_order)
+    write_whole(run.plan, plan.to_bytes())
+    write_whole(run.journal, b"".join(lines))
+    change_manifest(paths, run, status=RunStatus.RUNNING, finished=None)
