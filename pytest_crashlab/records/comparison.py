@@ -90,7 +90,9 @@ class Comparison:
 
     ``delta``, ``p``, ``these`` and ``half_width`` are None where nothing could be measured.
     ``possible_drop`` is how far the candidate may still be below the baseline; ``mde`` the drop that
-    trials of this number would detect in four of five tries.
+    trials of this number would detect in four of five tries. ``interleaved`` whether the trials of
+    both ran in turn, so that a change of the day or the provider hits both; ``aa_factor`` how much
+    noisier equal runs were than their trials explain, None while not calibrated.
     """
 
     baseline_id: str
@@ -113,6 +115,8 @@ class Comparison:
     notes: tuple[Note, ...] = ()
     honesty: str = ""
     new_cases_never_passing: tuple[str, ...] = ()
+    interleaved: bool = False
+    aa_factor: float | None = None
 
     @property
     def proven_worse(self) -> tuple[CaseDelta, ...]:
