@@ -1,0 +1,152 @@
+"""Everything that depends on how pytest keeps ids, requests and fixtures; nothing else may.
+
+Up to 9.1 a node's id is the string ``_nodeid``; since 9.2 it is the frozen ``NodeId`` in ``_id``, and
+writing ``_nodeid`` has no effect.
+"""
+# ruff: noqa: SLF001 - this module is where the package touches what pytest keeps to itself
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.fixtures import TopRequest, get_scope_package
+from _pytest.mark.structures import NodeKeywords
+from _pytest.stash import Stash
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from _pytest.fixtures import FixtureDef
+
+_TRIAL = re.compile(r"(?:\[|-)trial([1-9][0-9]*)\]\Z")
+_GROUP = re.compile(r"@[^@\[\]]*\Z")
+
+
+def case_id_of(nodeid: str, *, grouped: bool = False) -> tuple[str, int | None]:
+    """Split a trial's node id into its case id and its trial; the trial is None for any other id.
+
+    ``grouped``: the session runs under ``--dist loadgroup``, where xdist adds ``@group`` to ids.
+    """
+    if grouped and "@" in nodeid:
+        nodeid = _GROUP.sub("", nodeid)
+    if not nodeid.endswith("]"):
+        return nodeid, None
+    found = _TRIAL.search(nodeid)
+    if found is None:
+        return nodeid, None
+    head = nodeid[: found.start()]
+    return (head if found[0][0] == "[" else f"{head}]"), int(found[1])
+
+
+def is_grouped(config: pytest.Config) -> bool:
+    """Tell whether xdist adds group names to ids, in the controller and in a worker."""
+    return (
+        bool(getattr(config.option, "loadgroup", False))
+        or getattr(config.option, "dist", "no") == "loadgroup"
+    )
+
+
+def xdist_group(item: pytest.Item) -> str:
+    """Return the group suffix that xdist gives ``item`` under ``--dist loadgroup``, or ""."""
+    names = {
+        str(mark.args[0] if mark.args else mark.kwargs.get("name", "default"))
+        for mark in item.iter_markers("xdist_group")
+    }
+    return f"@{'_'.join(sorted(names))}" if names else ""
+
+
+def set_trial_id(item: pytest.Item, trial: int, *, case_id: str | None = None, group: str = "") -> None:
+    """Give ``item`` the id of a trial of its case: ``t[b-trial2]``, or ``t[trial2]`` without parameters.
+
+    The name stays, because a TestCase looks its method up by it. ``case_id`` is the item's id unless
+    given; ``group`` is xdist's suffix, put behind the trial so that its scheduler finds it.
+    """
+    nodeid = item.nodeid if case_id is None else case_id
+    nodeid = f"{nodeid[:-1]}-trial{trial}]" if nodeid.endswith("]") else f"{nodeid}[trial{trial}]"
+    set_id(item, f"{nodeid}{group}")
+
+
+def set_id(item: pytest.Item, nodeid: str) -> None:
+    """Make ``nodeid`` the id of ``item``."""
+    old = getattr(item, "_id", None)
+    if old is None:
+        item._nodeid = nodeid  # type: ignore[attr-defined]
+    else:
+        item._id = type(old).parse(nodeid)  # type: ignore[attr-defined]
+
+
+def cache_id(nodeid: str) -> Any:
+    """Return ``nodeid`` in the form that pytest's own cache plugins keep in memory."""
+    try:
+        from _pytest.nodeid import NodeId
+    except ImportError:
+        return nodeid
+    return NodeId.parse(nodeid)
+
+
+def renew_node(new: pytest.Item, old: pytest.Item) -> None:
+    """Give ``new`` its own copy of all that a node keeps of itself and a run changes."""
+    for name in ("_id", "_nodeid"):
+        if hasattr(old, name):
+            object.__setattr__(new, name, getattr(old, name))
+    keywords = NodeKeywords(new)
+    markers: dict[str, Any] = old.keywords._markers
+    keywords._markers.update(markers)
+    new.keywords = keywords
+    new.own_markers = list(old.own_markers)
+    new.extra_keyword_matches = set(old.extra_keyword_matches)
+    new.stash = new._store = Stash()
+    new.stash._storage = dict(old.stash._storage)
+    new._report_sections = list(old._report_sections)
+    new.user_properties = list(old.user_properties)
+
+
+def fresh_request(item: pytest.Item) -> Any:
+    """Return a fixture request bound to ``item``."""
+    return TopRequest(item, _ispytest=True)  # type: ignore[arg-type]
+
+
+def is_request(value: object) -> bool:
+    """Tell whether ``value`` is a fixture request."""
+    return isinstance(value, pytest.FixtureRequest)
+
+
+def fixture_closure(item: pytest.Item) -> dict[str, Sequence[FixtureDef[Any]]]:
+    """Return the fixtures that ``item`` is known to use, by name, each with its overridden ones."""
+    info = getattr(item, "_fixtureinfo", None)
+    defs: dict[str, Sequence[FixtureDef[Any]]] = getattr(info, "name2fixturedefs", None) or {}
+    return defs
+
+
+def package_of(item: pytest.Item, fixturedef: FixtureDef[Any]) -> pytest.Collector | pytest.Session:
+    """Return the node with which a package-scoped fixture of ``item`` ends."""
+    node = get_scope_package(item, fixturedef)
+    return node if isinstance(node, pytest.Collector) else item.session
+
+
+def high_scope_params(item: pytest.Item) -> list[tuple[str, str, object, int]]:
+    """Return name, scope, value and index of each parameter of ``item`` above function scope."""
+    callspec: Any = getattr(item, "callspec", None)
+    scopes = getattr(callspec, "_arg2scope", None)
+    if not scopes:
+        return []
+    return [
+        (name, scope.value, callspec.params[name], callspec.indices[name])
+        for name, scope in scopes.items()
+        if scope.value != "function" and name in callspec.params
+    ]
+
+
+def uses_own_fixture(item: pytest.Item, name: str) -> bool:
+    """Tell whether ``item`` gets this package's fixture ``name``, and not only one of the same name.
+
+    A project's fixture that overrides it and asks for it uses it too.
+    """
+    for definition in reversed(fixture_closure(item).get(name, ())):
+        if definition.func.__module__.startswith("pytest_crashlab."):
+            return True
+        if name not in definition.argnames:
+            return False
+    return False

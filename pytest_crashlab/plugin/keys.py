@@ -1,0 +1,27 @@
+"""What the collect side leaves on a trial's item for the rest of the session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_crashlab.records.case import CasePlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOf:
+    """Which trial of which case an item is; ``trial`` counts from 1."""
+
+    case: CasePlan
+    trial: int
+
+
+TRIAL_KEY = pytest.StashKey[TrialOf]()
+
+
+def trial_of(item: pytest.Item) -> TrialOf | None:
+    """Return which trial ``item`` is, or None for an item that was not expanded."""
+    return item.stash.get(TRIAL_KEY, None)
