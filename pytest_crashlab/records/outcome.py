@@ -86,9 +86,7 @@ class Outcome:
 PASSED = Outcome.passed("passed", "The test passed.")
 FAILED = Outcome.failed("failed", "An assertion or a required check about the target did not hold.")
 CRASHED = Outcome.crashed("crashed", "The target raised an exception of its own.")
-SKIPPED = Outcome(
-    label="skipped", definition="The test was skipped.", kind=Kind.EXCLUDED, completed=False
-)
+SKIPPED = Outcome(label="skipped", definition="The test was skipped.", kind=Kind.EXCLUDED, completed=False)
 XFAILED = Outcome(
     label="xfailed",
     definition="The test failed as its xfail mark expects.",
@@ -118,8 +116,7 @@ _INSTRUMENT_DEFINITIONS = {
 }
 
 INSTRUMENT_OUTCOMES: dict[str, Outcome] = {
-    label: Outcome.instrument(label, definition)
-    for label, definition in _INSTRUMENT_DEFINITIONS.items()
+    label: Outcome.instrument(label, definition) for label, definition in _INSTRUMENT_DEFINITIONS.items()
 }
 
 BUILTIN_OUTCOMES: dict[str, Outcome] = {
@@ -142,7 +139,8 @@ class Vocabulary:
         for outcome in outcomes:
             if not isinstance(outcome, Outcome):
                 raise TypeError(
-                    f"Vocabulary takes Outcome values such as Outcome.passed(label, definition), got {outcome!r}"
+                    "Vocabulary takes Outcome values such as Outcome.passed(label, definition), "
+                    f"got {outcome!r}"
                 )
         base = {label: o for label, o in BUILTIN_OUTCOMES.items() if label != PASSED.label}
         if not outcomes:

@@ -42,7 +42,9 @@ class Suite:
         It loads the plugins it names: one that loads every installed plugin is slower, and some
         (pytest-randomly) change what is tested here.
         """
-        load = [part for name in ("pytest_crashlab.plugin", "xdist.plugin", *plugins) for part in ("-p", name)]
+        load = [
+            part for name in ("pytest_crashlab.plugin", "xdist.plugin", *plugins) for part in ("-p", name)
+        ]
         arguments = [*load, self.workers, *args]
         if self.workers == "-n0" and not subprocess:
             return self.pytester.runpytest_inprocess(*arguments)
@@ -70,8 +72,17 @@ def _isolated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the outer session's environment, and any CI around it, out of the inner sessions."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "CI", "CRASHLAB_STORE",
-                 "GITHUB_ACTIONS", "GITHUB_BASE_REF", "GITHUB_REF", "GITHUB_STEP_SUMMARY"):
+    for name in (
+        "PYTEST_ADDOPTS",
+        "PYTEST_XDIST_WORKER",
+        "PYTEST_XDIST_WORKER_COUNT",
+        "CI",
+        "CRASHLAB_STORE",
+        "GITHUB_ACTIONS",
+        "GITHUB_BASE_REF",
+        "GITHUB_REF",
+        "GITHUB_STEP_SUMMARY",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 

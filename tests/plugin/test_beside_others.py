@@ -70,6 +70,8 @@ def test_verbosity(suite: Suite, verbosity: str) -> None:
 
 
 def test_worksteal_and_plain_pytest_agree_on_counts(suite: Suite) -> None:
-    suite.files(test_it="import pytest\n@pytest.mark.parametrize('i', range(7))\ndef test_it(i): assert i != 3")
+    suite.files(
+        test_it="import pytest\n@pytest.mark.parametrize('i', range(7))\ndef test_it(i): assert i != 3"
+    )
     suite.run().assert_outcomes(passed=6, failed=1)
     suite.run("--trials=3").assert_outcomes(passed=18, failed=3)

@@ -54,9 +54,7 @@ def test_regressed(baselined: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     result.stdout.fnmatch_lines(["*50 passed, 10 trials failed*"])
 
 
-@pytest.mark.parametrize(
-    ("policy", "code"), [("strict", 1), ("regressions", 1), ("report", 0)], ids=lambda v: str(v)
-)
+@pytest.mark.parametrize(("policy", "code"), [("strict", 1), ("regressions", 1), ("report", 0)], ids=str)
 def test_regressed_by_policy(single: Suite, monkeypatch: pytest.MonkeyPatch, policy: str, code: int) -> None:
     single.files(test_it=SUITE)
     single.run("--trials=5", "--baseline=main", "--save-baseline=main")
@@ -64,9 +62,7 @@ def test_regressed_by_policy(single: Suite, monkeypatch: pytest.MonkeyPatch, pol
     assert single.run("--baseline=main", f"--crashlab-policy={policy}").ret == code
 
 
-@pytest.mark.parametrize(
-    ("policy", "code"), [("strict", 10), ("regressions", 10), ("report", 0)], ids=lambda v: str(v)
-)
+@pytest.mark.parametrize(("policy", "code"), [("strict", 10), ("regressions", 10), ("report", 0)], ids=str)
 def test_outage_is_no_verdict(single: Suite, monkeypatch: pytest.MonkeyPatch, policy: str, code: int) -> None:
     """A provider that is away is neither a pass nor a regression."""
     single.files(test_it=SUITE)
@@ -78,9 +74,7 @@ def test_outage_is_no_verdict(single: Suite, monkeypatch: pytest.MonkeyPatch, po
     assert "Regressed" not in result.stdout.str()
 
 
-@pytest.mark.parametrize(
-    ("policy", "code"), [("strict", 10), ("regressions", 0), ("report", 0)], ids=lambda v: str(v)
-)
+@pytest.mark.parametrize(("policy", "code"), [("strict", 10), ("regressions", 0), ("report", 0)], ids=str)
 def test_not_proven_inside_margin(single: Suite, policy: str, code: int) -> None:
     """With a margin, equal runs that are too small to prove it leave it open."""
     single.files(test_it=SUITE)
@@ -215,7 +209,14 @@ def test_min_passes(single: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
             if any(f"trial{n}]" in nodeid for n in os.environ.get("DOWN", "")): raise ConnectionError
         """
     )
-    for fail, down, code in (("", "", 0), ("1", "", 0), ("12", "", 1), ("1", "2", 10), ("12", "3", 1), ("", "1", 0)):
+    for fail, down, code in (
+        ("", "", 0),
+        ("1", "", 0),
+        ("12", "", 1),
+        ("1", "2", 10),
+        ("12", "3", 1),
+        ("", "1", 0),
+    ):
         monkeypatch.setenv("FAIL", fail)
         monkeypatch.setenv("DOWN", down)
         assert single.run().ret == code, (fail, down)
@@ -295,7 +296,9 @@ def test_worker_crash_is_counted_once(pytester: pytest.Pytester) -> None:
     rows = suite.last().trials
     assert len(rows) == 60
     lost = rows.filter(outcome="worker_lost")
-    assert lost.select("case", "trial", "decision").rows() == [("test_it.py::test_case[4]", 3, "inconclusive")]
+    assert lost.select("case", "trial", "decision").rows() == [
+        ("test_it.py::test_case[4]", 3, "inconclusive")
+    ]
 
 
 @pytest.mark.parametrize("dist", ["load", "loadfile", "loadscope", "worksteal"])

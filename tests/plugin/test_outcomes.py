@@ -263,7 +263,9 @@ def test_trial_fixture(suite: Suite) -> None:
     assert rows["horizon"]["target_completed"] is False
     assert rows["explicit_fail"]["target_completed"] is True
     lines = EVAL.splitlines()
-    assert lines[int(rows["explicit_fail"]["site"].partition(":")[2]) - 1] == '    trial.outcome("wrong_amount")'
+    assert (
+        lines[int(rows["explicit_fail"]["site"].partition(":")[2]) - 1] == '    trial.outcome("wrong_amount")'
+    )
     assert rows["required_check_fails"]["message"] == "check 'amount': expected 30, observed 3"
     checks = suite.last().checks.filter(case="test_eval.py::test_optional_check_fails")
     assert checks.select("name", "required", "ok").rows() == [("amount", True, True), ("tidy", False, False)]
@@ -344,4 +346,6 @@ def test_messages_are_redacted(single: Suite) -> None:
     single.run("--trials=1")
     message = single.last().trials["message"][0]
     assert message == "ValueError: 401 for [redacted]"
-    assert not any(key.encode() in path.read_bytes() for path in (single.root / ".crashlab").rglob("*") if path.is_file())
+    assert not any(
+        key.encode() in path.read_bytes() for path in (single.root / ".crashlab").rglob("*") if path.is_file()
+    )

@@ -1,0 +1,40 @@
+"""Every hook that a project or another plugin may implement.
+
+Implement them in a ``conftest.py`` or a plugin as plain functions of these names, or mark them with
+``pytest_crashlab.hookimpl``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from pytest_crashlab.records.trial import TrialRow
+
+hookspec = pluggy.HookspecMarker("pytest")
+
+
+@hookspec(firstresult=True)
+def pytest_crashlab_classify_exception(exception: BaseException, phase: str) -> str | None:
+    """Name the outcome label of an exception, or None to leave it to the next.
+
+    ``exception`` what was raised; ``phase`` "run" (the target), "prepare" or "verify". The first
+    answer counts; without one the built-in table decides.
+    """
+
+
+@hookspec
+def pytest_crashlab_trial_recorded(row: TrialRow) -> None:
+    """Called in the controlling process after one attempt of a trial was written to the journal."""
+
+
+@hookspec
+def pytest_crashlab_run_finished(run_id: str, status: str) -> None:
+    """Called in the controlling process after a run was sealed, before it is compared."""
+
+
+@hookspec
+def pytest_crashlab_gate_decided(run_id: str, exit_code: int, word: str | None) -> None:
+    """Called in the controlling process when the gate has decided (``word`` None: no comparison)."""

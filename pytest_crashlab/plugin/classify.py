@@ -1,0 +1,84 @@
+"""From an exception to an outcome label: hooks first, then ini, then the built-in table.
+
+The built-in table takes the cautious side: what may have been the network's doing is undecided,
+neither a pass nor a regression.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_crashlab.errors import InstrumentFailure
+
+if TYPE_CHECKING:
+    import pytest
+
+# Qualified class names looked for along the exception's bases, so that no client is imported.
+# The first name found along the method resolution order decides.
+BUILTIN_EXCEPTIONS: dict[str, str] = {
+    # A status is an answer of the service: the test decides what it means.
+    "urllib.error.HTTPError": "",
+    "requests.exceptions.HTTPError": "",
+    "builtins.ConnectionError": "network_error",
+    "builtins.TimeoutError": "network_error",
+    "socket.gaierror": "network_error",
+    "socket.herror": "network_error",
+    "ssl.SSLError": "network_error",
+    "http.client.IncompleteRead": "network_error",
+    "http.client.BadStatusLine": "network_error",
+    "urllib.error.URLError": "network_error",
+    "urllib.error.ContentTooShortError": "network_error",
+    "urllib3.exceptions.HTTPError": "network_error",
+    "requests.exceptions.ConnectionError": "network_error",
+    "requests.exceptions.Timeout": "network_error",
+    "requests.exceptions.ChunkedEncodingError": "network_error",
+    "httpx.TransportError": "network_error",
+    "httpx2.TransportError": "network_error",
+    "httpcore.NetworkError": "network_error",
+    "httpcore.TimeoutException": "network_error",
+    "httpcore.ProtocolError": "network_error",
+    "aiohttp.client_exceptions.ClientConnectionError": "network_error",
+    "aiohttp.client_exceptions.ClientPayloadError": "network_error",
+    "botocore.exceptions.HTTPClientError": "network_error",
+}
+
+_PYTEST_TIMEOUT_END = "from pytest-timeout."
+
+
+def qualified_names(exception: BaseException) -> list[str]:
+    """The names under which a class of the exception may be listed, most specific first.
+
+    A class of ``httpx._exceptions`` is also found as ``httpx.Name``.
+    """
+    names = []
+    for cls in type(exception).__mro__:
+        names.append(f"{cls.__module__}.{cls.__qualname__}")
+        root = cls.__module__.partition(".")[0]
+        if root != cls.__module__:
+            names.append(f"{root}.{cls.__qualname__}")
+    return names
+
+
+class Classifier:
+    """Names the outcome of an exception."""
+
+    def __init__(self, config: pytest.Config, exceptions: dict[str, str]) -> None:
+        self._hook = config.hook
+        self._table = BUILTIN_EXCEPTIONS
+        self._own = exceptions
+
+    def label(self, exception: BaseException, phase: str) -> str | None:
+        """The label, or None where nothing knows the exception."""
+        if isinstance(exception, InstrumentFailure):
+            return exception.label
+        named: str | None = self._hook.pytest_crashlab_classify_exception(exception=exception, phase=phase)
+        if named is not None:
+            return named
+        if str(exception).endswith(_PYTEST_TIMEOUT_END):
+            return "wall_clock"
+        names = qualified_names(exception)
+        for table in (self._own, self._table):
+            found = next((table[name] for name in names if name in table), None)
+            if found is not None:
+                return found or None
+        return None

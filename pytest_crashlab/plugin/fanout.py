@@ -1,0 +1,140 @@
+"""From the selected cases to trials, in the process that collects: a worker or the single one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_crashlab.errors import CrashlabError
+from pytest_crashlab.plugin import collect, conflicts, gating, workers
+from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
+from pytest_crashlab.records.case import CasePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from pytest_crashlab.plugin.options import Settings
+    from pytest_crashlab.plugin.start import Starter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What is going to run: the cases with their planned trials, and how many were collected.
+
+    ``collected`` counts the cases before any selection; ``once`` lists (case id, why) of tests that
+    cannot be repeated and run a single time.
+    """
+
+    cases: list[CasePlan]
+    collected: int
+    once: list[tuple[str, str]]
+
+    def to_json(self) -> str:
+        """JSON text for the way from a worker to the controller."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Selection:
+        """The selection of ``to_json``."""
+        data = json.loads(text)
+        return cls(
+            cases=[CasePlan(**case) for case in data["cases"]],
+            collected=data["collected"],
+            once=[(case, why) for case, why in data["once"]],
+        )
+
+
+class Fanout:
+    """Expands the items of this process and hands the plan to whoever records."""
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        starter: Starter,
+        orders: workers.Orders | None,
+    ) -> None:
+        self._config = config
+        self.settings = settings
+        self._starter = starter
+        self._orders = orders
+        self._markers = Markers(config)
+        self._deselected = 0
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Count what a selection leaves out."""
+        self._deselected += len(items)
+
+    def expand(self, _session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Replace the selected cases in ``items`` by their trials."""
+        try:
+            if self._wanted(items):
+                self._expand(items)
+        except (CrashlabError, pytest.UsageError) as error:
+            if not workers.is_worker(config):
+                raise pytest.UsageError(str(error)) from None
+            workers.tell_usage_error(config, str(error))
+            items.clear()
+
+    def _wanted(self, items: list[pytest.Item]) -> bool:
+        if workers.is_worker(self._config):
+            active = self._orders is not None and self._orders.active
+        else:
+            active = self.settings.requested
+        return active or any(self._markers.trials(item) is not None for item in items)
+
+    def _expand(self, items: list[pytest.Item]) -> None:
+        orders = self._orders
+        if orders is None:
+            run_session = self._starter.session_for(self)
+            orders = run_session.orders()
+        baseline_k = orders.baseline_k
+        conflicts.refuse_items(items)
+        collected = len(items) + self._deselected
+        expansion = collect.expand(
+            items,
+            spec_for=lambda item: self._spec(item, baseline_k),
+            order=self.settings.order,
+            seed=orders.seed,
+            unsupported=self.settings.unsupported,
+        )
+        items[:] = expansion.items
+        selection = Selection(cases=expansion.cases, collected=collected, once=expansion.unsupported)
+        self._starter.register_lifecycle(self.settings, orders.seed, orders.gate)
+        if workers.is_worker(self._config):
+            self._config.pluginmanager.register(_PlanCourier(selection.to_json()), "crashlab-plan")
+        else:
+            run_session.planned(selection)
+
+    def _spec(self, item: pytest.Item, baseline_k: int | None) -> TrialSpec:
+        """How often ``item`` runs; refuses its markers now rather than in its first trial."""
+        self._markers.outcomes(item)
+        self._markers.checks(item)
+        return resolve_trials(
+            item,
+            self._markers,
+            option=self.settings.trials,
+            ini=self.settings.ini_trials,
+            baseline=baseline_k,
+        )
+
+
+class _PlanCourier:
+    """Puts the plan on the first report that leaves a worker.
+
+    A worker's output arrives only when it ends, and never from one that died; a report arrives now.
+    """
+
+    def __init__(self, plan: str) -> None:
+        self._plan: str | None = plan
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if self._plan is not None:
+            gating.attach_plan(report, self._plan)
+            self._plan = None
+        return report

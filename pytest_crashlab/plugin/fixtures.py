@@ -1,0 +1,21 @@
+"""The fixtures that tests ask for by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_crashlab.plugin.trial import Trial
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest) -> Trial:
+    """The trial in progress: its run phase, checks, outcome, number and seed.
+
+    Works in a plain session too, where a trial that fails, or that gives no decision, fails the test.
+    """
+    from pytest_crashlab.plugin.lifecycle import trial_for
+
+    return trial_for(request)

@@ -1,0 +1,339 @@
+"""One trial from set-up to tear-down: what happened, told once, in one row.
+
+Runs where tests run: in the single process, or in each xdist worker.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_crashlab.plugin import gating
+from pytest_crashlab.plugin.classify import Classifier
+from pytest_crashlab.plugin.keys import TRIAL_KEY
+from pytest_crashlab.plugin.markers import Markers
+from pytest_crashlab.plugin.rows import row_of
+from pytest_crashlab.plugin.trial import Assigned, Trial, derive_seed, relative_site
+from pytest_crashlab.records.outcome import (
+    BUILTIN_OUTCOMES,
+    CRASHED,
+    DEFAULT_VOCABULARY,
+    FAILED,
+    INSTRUMENT_OUTCOMES,
+    SKIPPED,
+    XFAILED,
+    Decision,
+    Vocabulary,
+)
+from pytest_crashlab.records.trial import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pytest_crashlab.plugin.options import Settings
+
+LIFECYCLE_NAME = "crashlab-lifecycle"
+
+
+@dataclass(slots=True)
+class ItemState:
+    """What is known of the item that is running."""
+
+    start: float = field(default_factory=time.time)
+    clock: float = field(default_factory=time.perf_counter)
+    in_body: bool = False
+    trial: Trial | None = None
+    assigned: Assigned | None = None
+    body_duration: float | None = None
+    failed_subtests: list[str] = field(default_factory=list)
+    record_error: str | None = None
+
+
+STATE_KEY = pytest.StashKey[ItemState]()
+
+
+def trial_for(request: pytest.FixtureRequest) -> Trial:
+    """The ``Trial`` of the requesting test; starts the bookkeeping where no run is recorded."""
+    manager = request.config.pluginmanager
+    lifecycle = manager.get_plugin(LIFECYCLE_NAME)
+    if not isinstance(lifecycle, Lifecycle):
+        from pytest_crashlab.plugin.options import Settings
+
+        lifecycle = Lifecycle(request.config, Settings.of(request.config), seed=0)
+        manager.register(lifecycle, LIFECYCLE_NAME)
+    return lifecycle.make_trial(request.node)
+
+
+class Lifecycle:
+    """The pytest hooks around one item.
+
+    ``seed`` the run's seed, ``worker`` the name of this process, ``gate`` which cases do not fail
+    the session by themselves (None: no trial is recorded, the trial fixture alone is served).
+    """
+
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        *,
+        seed: int,
+        worker: str = "main",
+        gate: gating.GatedCases | None = None,
+    ) -> None:
+        self._config = config
+        self._root = config.rootpath
+        self._classifier = Classifier(config, settings.exceptions)
+        self._markers = Markers(config)
+        self._seed = seed
+        self._worker = worker
+        self._gate = gate
+
+    def make_trial(self, item: pytest.Item) -> Trial:
+        """The author's object for this item, made once."""
+        state = item.stash.setdefault(STATE_KEY, ItemState())
+        if state.trial is None:
+            of = item.stash.get(TRIAL_KEY, None)
+            case, number = (item.nodeid, 1) if of is None else (of.case.id, of.trial)
+            state.trial = Trial(
+                case=case,
+                number=number,
+                seed=derive_seed(self._seed, case, number),
+                root=self._root,
+                vocabulary=self._vocabulary(item),
+                declared={check.name: check for check in self._markers.checks(item)},
+            )
+        return state.trial
+
+    def _vocabulary(self, item: pytest.Item) -> Vocabulary:
+        return self._markers.outcomes(item) or DEFAULT_VOCABULARY
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Start the clock before any other plugin does its part."""
+        item.stash[STATE_KEY] = ItemState()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Know a sub-test's report, which comes out of the body, from the test's own."""
+        state = item.stash[STATE_KEY]
+        state.in_body = True
+        try:
+            return (yield)
+        finally:
+            state.in_body = False
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Read what pytest made of the phase, then say what it means for the trial."""
+        report = yield
+        state = item.stash.get(STATE_KEY, None)
+        if state is None:
+            return report
+        if state.in_body:
+            self._subtest(state, item, report)
+        elif report.when == "setup":
+            self._setup(state, item, call, report)
+        elif report.when == "call":
+            self._call(state, item, call, report)
+        else:
+            self._teardown(state, item, report)
+        return report
+
+    def _subtest(self, state: ItemState, item: pytest.Item, report: pytest.TestReport) -> None:
+        if report.failed:
+            state.failed_subtests.append(_first_line(report))
+            if self._gated(item):
+                gating.rewrite(report, gating.SUBTEST, "sub-test failed")
+
+    def _setup(
+        self, state: ItemState, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
+    ) -> None:
+        if report.passed:
+            return
+        if report.skipped:
+            state.assigned = _excluded(report, Phase.PREPARE)
+            return
+        state.assigned = self._setup_failure(item, call, report)
+        self._show(state.assigned, item, report)
+
+    def _setup_failure(
+        self, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
+    ) -> Assigned:
+        label = "setup_error"
+        error = None if call.excinfo is None else call.excinfo.value
+        if error is not None:
+            named = self._classifier.label(error, Phase.PREPARE.value)
+            if _is_interruption(error):
+                label = "interrupted"
+            elif named in INSTRUMENT_OUTCOMES:
+                label = named
+        return self._assign(label, item, call, report, Phase.PREPARE)
+
+    def _call(
+        self, state: ItemState, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
+    ) -> None:
+        state.body_duration = call.duration
+        if report.skipped:
+            state.assigned = _excluded(report, Phase.RUN)
+            return
+        if report.failed:
+            state.assigned = self._failure(state, item, call, report)
+        elif state.failed_subtests:
+            count = len(state.failed_subtests)
+            message = f"{count} sub-test{'s' * (count > 1)} failed: {state.failed_subtests[0]}"
+            state.assigned = Assigned(
+                outcome=FAILED, site=self._own_site(item), phase=Phase.RUN, message=message
+            )
+        else:
+            state.assigned = self._ending(state, item)
+        self._show(state.assigned, item, report)
+
+    def _ending(self, state: ItemState, item: pytest.Item) -> Assigned:
+        """The outcome of a body that ended without an exception."""
+        if state.trial is None:
+            outcome = self._vocabulary(item).default_pass
+            return Assigned(outcome=outcome, site=self._own_site(item), phase=Phase.RUN)
+        assigned = state.trial.assigned()
+        return assigned if assigned.site is not None else replace(assigned, site=self._own_site(item))
+
+    def _failure(
+        self, state: ItemState, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
+    ) -> Assigned:
+        """The outcome of a body that an exception ended."""
+        error = None if call.excinfo is None else call.excinfo.value
+        if error is None:  # a strict xpass: nothing was raised, and that is the failure
+            return self._assign(FAILED.label, item, call, report, Phase.RUN)
+        if _is_interruption(error):
+            return self._assign("interrupted", item, call, report, Phase.RUN)
+        trial = state.trial
+        phase = _phase_of(trial, error, item)
+        asserted = isinstance(error, AssertionError | pytest.fail.Exception)
+        named = self._classifier.label(error, phase.value)
+        if phase is Phase.RUN:
+            is_target = trial is not None and trial.target is not None
+            fallback = CRASHED.label if is_target or not asserted else FAILED.label
+            # In a plain test an assertion speaks; only what is no assertion is classified,
+            # but for pytest-timeout, which reports through pytest.fail.
+            if asserted and not is_target and named != "wall_clock":
+                named = None
+        elif phase is Phase.PREPARE:
+            fallback, named = "setup_error", named if named in INSTRUMENT_OUTCOMES else None
+        else:
+            fallback = FAILED.label if asserted else "verifier_error"
+            if named != "wall_clock" and (asserted or named not in INSTRUMENT_OUTCOMES):
+                named = None
+        if trial is not None and phase is Phase.VERIFY and asserted and named is None:
+            explicit = _explicit_before_assertion(trial, report)
+            if explicit is not None:
+                return explicit
+        return self._assign(named or fallback, item, call, report, phase)
+
+    def _teardown(self, state: ItemState, item: pytest.Item, report: pytest.TestReport) -> None:
+        if report.failed:
+            state.record_error = f"teardown_error: {_first_line(report)}"
+            if self._gated(item):
+                gating.rewrite(report, gating.TEARDOWN, state.record_error)
+        if self._gate is not None and TRIAL_KEY in item.stash:
+            gating.attach(report, row_of(item.stash[TRIAL_KEY], state, worker=self._worker))
+
+    def _assign(
+        self,
+        label: str,
+        item: pytest.Item,
+        call: pytest.CallInfo[Any],
+        report: pytest.TestReport,
+        phase: Phase,
+    ) -> Assigned:
+        vocabulary = self._vocabulary(item)
+        message = _first_line(report)
+        if label not in vocabulary:
+            label, message = "misdeclared", f"outcome {label!r} is not in the test's vocabulary: {message}"
+        outcome = BUILTIN_OUTCOMES[label] if label in INSTRUMENT_OUTCOMES else vocabulary[label]
+        return Assigned(outcome=outcome, site=self._raise_site(item, call), phase=phase, message=message)
+
+    def _show(self, assigned: Assigned, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Make pytest's own report agree with the trial, or keep it from failing the session."""
+        if assigned.outcome.decision is Decision.PASS:
+            return
+        if report.passed:
+            text = f"{assigned.outcome.label}: {assigned.message or assigned.outcome.definition}"
+            if hasattr(report, "wasxfail"):  # failing is what the xfail mark expects
+                report.outcome = "skipped"
+                return
+            report.outcome = "failed"
+            report.longrepr = f"{assigned.site or item.nodeid}: {text}"
+        if self._gated(item):
+            failed = assigned.outcome.decision is Decision.FAIL
+            mark = gating.FAILED if failed else gating.UNDECIDED
+            gating.rewrite(report, mark, f"{assigned.outcome.label}: {assigned.message or ''}".rstrip(": "))
+
+    def _gated(self, item: pytest.Item) -> bool:
+        return self._gate is not None and TRIAL_KEY in item.stash and item.stash[TRIAL_KEY].case in self._gate
+
+    def _own_site(self, item: pytest.Item) -> str:
+        file, line, _ = item.location
+        return file if line is None else f"{file}:{line + 1}"
+
+    def _raise_site(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> str:
+        """The deepest frame inside the test's own file, else the test itself."""
+        if call.excinfo is not None:
+            own = str(item.path)
+            for entry in reversed(call.excinfo.traceback):
+                if str(entry.path) == own:
+                    return relative_site(own, entry.lineno + 1, self._root)
+        return self._own_site(item)
+
+
+def _phase_of(trial: Trial | None, error: BaseException, item: pytest.Item) -> Phase:
+    if trial is None:
+        return Phase.RUN
+    if trial.run_error is not None:
+        return Phase.RUN if trial.run_error is error else Phase.VERIFY
+    if trial.target is not None:
+        return trial.phase
+    return Phase.PREPARE if _will_call_run(item) else Phase.RUN
+
+
+def _will_call_run(item: pytest.Item) -> bool:
+    """Whether the body names ``.run``: then what precedes it prepares, and is not the target."""
+    code = getattr(getattr(item, "function", None), "__code__", None)
+    return code is not None and "run" in code.co_names
+
+
+def _explicit_before_assertion(trial: Trial, report: pytest.TestReport) -> Assigned | None:
+    """What an author named before an assertion failed: a pass contradicts it, another label stands."""
+    if trial.explicit_pass_site is not None:
+        return trial.misdeclared(trial.explicit_pass_site, "a pass label beside a failed assertion")
+    if not trial.has_explicit:
+        return None
+    return replace(trial.assigned(), message=_first_line(report))
+
+
+def _excluded(report: pytest.TestReport, phase: Phase) -> Assigned:
+    outcome = XFAILED if hasattr(report, "wasxfail") else SKIPPED
+    return Assigned(outcome=outcome, site=None, phase=phase, message=_skip_reason(report))
+
+
+def _skip_reason(report: pytest.TestReport) -> str | None:
+    if hasattr(report, "wasxfail"):
+        return str(report.wasxfail) or None
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    return None
+
+
+def _is_interruption(error: BaseException) -> bool:
+    # SystemExit is no interruption: a target that calls sys.exit() has crashed.
+    return isinstance(error, KeyboardInterrupt | pytest.exit.Exception)
+
+
+def _first_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else report.longreprtext.strip().rpartition("\n")[2]
+    return str(text).strip().partition("\n")[0]

@@ -1,0 +1,96 @@
+"""What a session says of itself in its run's manifest."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_crashlab.plugin.fanout import Selection
+    from pytest_crashlab.plugin.session import RunSession
+    from pytest_crashlab.store.schema import Manifest
+
+_PACKAGES = ("pytest-crashlab", "pytest", "pytest-xdist", "numpy", "scipy", "polars")
+
+
+def new_manifest(session: RunSession) -> Manifest:
+    """The manifest of a run that is about to begin."""
+    from pytest_crashlab.store.git import git_fields
+    from pytest_crashlab.store.schema import Manifest
+
+    settings = session.settings
+    return Manifest(
+        id=session.run_id,
+        name=settings.run_name,
+        release=settings.release,
+        prompt=settings.prompt,
+        external_id=settings.external_id,
+        argv=[str(argument) for argument in session.config.invocation_params.args],
+        trial_order=settings.order,
+        seed=session.seed,
+        policy=settings.policy,
+        method=settings.method,
+        margin=settings.margin,
+        baseline=baseline_fields(session),
+        git=git_fields(session.config.rootpath),
+        environment=environment(),
+    )
+
+
+def baseline_fields(session: RunSession) -> dict[str, Any] | None:
+    """Which baseline was asked for, which run it came to, and why."""
+    resolution = session.resolution
+    if resolution is None:
+        return None
+    return {
+        "ref": session.settings.baseline,
+        "id": None if resolution.run is None else resolution.run.id,
+        "reason": resolution.reason,
+        "notes": list(resolution.notes),
+    }
+
+
+def planned_fields(config: pytest.Config, selection: Selection) -> dict[str, Any]:
+    """What the plan adds once the tests are collected."""
+    planned = [case.planned for case in selection.cases]
+    return {
+        "k": max(planned, default=1),
+        "planned_cases": len(planned),
+        "total_cases": selection.collected,
+        "planned_trials": sum(planned),
+        "partial": is_partial(config, selection),
+        "case_ids": [case.id for case in selection.cases],
+    }
+
+
+def is_partial(config: pytest.Config, selection: Selection) -> bool:
+    """Whether something selected a part of the cases: then the run cannot become a baseline.
+
+    Paths are no selection: a suite is often run by its path. Node ids are, and so are the options
+    that leave out whole files before anything of them is collected.
+    """
+    if len(selection.cases) < selection.collected:
+        return True
+    if any("::" in str(argument) for argument in config.args):
+        return True
+    return any(config.getoption(name, default=None) for name in ("lf", "stepwise", "deselect"))
+
+
+def environment() -> dict[str, Any]:
+    """Python, platform and the packages that decide how a run is made."""
+    packages = {}
+    for name in _PACKAGES:
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
+        "platform": platform.platform(),
+        "packages": packages,
+    }

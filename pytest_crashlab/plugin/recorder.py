@@ -1,0 +1,91 @@
+"""Rows as they come in: numbered by attempt, counted once, written at once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_crashlab.plugin.rows import read_row
+from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES, Decision
+from pytest_crashlab.records.trial import TrialRow
+
+if TYPE_CHECKING:
+    from pytest_crashlab.store.runs import RunWriter
+
+# More attempts of one trial than this would be a bug of the session, not a fact worth counting.
+_MOST_ATTEMPTS = 255
+
+
+class Recorder:
+    """Writes the rows of one run and keeps the few counts that progress and the end need."""
+
+    def __init__(self, writer: RunWriter) -> None:
+        self._writer = writer
+        self._attempts: dict[str, bytearray] = {}
+        self._last_of_worker: dict[str, tuple[str, int]] = {}
+        self.labels: Counter[str] = Counter()
+        self.decisions: Counter[Decision] = Counter()
+        self.reported = 0
+        self.troubled: set[str] = set()  # cases with a trial that failed or gave no decision
+
+    def add(self, text: str) -> TrialRow:
+        """Record the row of a report (see ``rows.row_of``)."""
+        row, checks = read_row(text)
+        self._last_of_worker[row.worker] = (row.case, row.trial)
+        numbered = self._number(row)
+        self._writer.append(numbered, checks)
+        self._count(numbered)
+        return numbered
+
+    def lost(self, case: str, trial: int, worker: str, message: str) -> TrialRow | None:
+        """Record that the process which ran a trial is gone; None when its row had come in already."""
+        if self._last_of_worker.get(worker) == (case, trial):
+            return None
+        outcome = INSTRUMENT_OUTCOMES["worker_lost"]
+        row = self._number(
+            TrialRow(
+                case=case,
+                trial=trial,
+                outcome=outcome.label,
+                kind=outcome.kind,
+                infra_healthy=False,
+                target_completed=False,
+                start=time.time(),
+                duration=0.0,
+                worker=worker,
+                message=message,
+            )
+        )
+        self._writer.append(row, [])
+        self._count(row)
+        return row
+
+    def _number(self, row: TrialRow) -> TrialRow:
+        """Give the attempt its number: one more than the attempts of this trial so far."""
+        attempts = self._attempts.setdefault(row.case, bytearray())
+        if len(attempts) <= row.trial:
+            attempts.extend(bytes(row.trial + 1 - len(attempts)))
+        attempts[row.trial] = min(attempts[row.trial] + 1, _MOST_ATTEMPTS)
+        return replace(row, attempt=attempts[row.trial]) if attempts[row.trial] > 1 else row
+
+    def _count(self, row: TrialRow) -> None:
+        self.reported += row.attempt == 1
+        self.labels[row.outcome or "no_outcome"] += 1
+        if row.decision is not None:
+            self.decisions[row.decision] += 1
+        if row.decision in (Decision.FAIL, Decision.INCONCLUSIVE):
+            self.troubled.add(row.case)
+
+    @property
+    def ran(self) -> set[str]:
+        """The cases of which something was reported."""
+        return set(self._attempts)
+
+    def missing(self, planned: dict[str, int]) -> int:
+        """How many planned trials have no row."""
+        return sum(k - self._reported(case) for case, k in planned.items())
+
+    def _reported(self, case: str) -> int:
+        return sum(count > 0 for count in self._attempts.get(case, b""))

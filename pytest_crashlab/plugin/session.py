@@ -1,0 +1,175 @@
+"""A session with trials, in the process that records: the single one or the xdist controller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from pytest_crashlab.errors import CrashlabError, StoreError
+from pytest_crashlab.plugin import conflicts, gating, manifest
+from pytest_crashlab.plugin.compat import case_id_of, is_grouped
+from pytest_crashlab.plugin.fanout import Selection
+from pytest_crashlab.plugin.recorder import Recorder
+from pytest_crashlab.plugin.workers import Orders
+from pytest_crashlab.records.case import CasePlan
+from pytest_crashlab.records.run import new_run_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from pytest_crashlab.plugin.options import Settings
+    from pytest_crashlab.store.baselines import Resolution
+    from pytest_crashlab.store.runs import RunWriter, Store, StoredRun
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class RunSession:
+    """What is known of the run from the options to its last row.
+
+    ``resolution`` how the baseline was found (None: none asked for); ``baseline`` the stored run;
+    ``selection`` what is planned, once collected; ``recorder`` the rows, once something is planned;
+    ``problem`` a usage error that came up too late to raise; ``store_error`` why recording stopped.
+    """
+
+    def __init__(self, config: pytest.Config, settings: Settings, seed: int) -> None:
+        self.config = config
+        self.settings = settings
+        self.seed = seed
+        self.run_id = new_run_id()
+        self.store: Store | None = None
+        self.resolution: Resolution | None = None
+        self.baseline: StoredRun | None = None
+        self.selection: Selection | None = None
+        self.writer: RunWriter | None = None
+        self.recorder: Recorder | None = None
+        self.problem: str | None = None
+        self.store_error: str | None = None
+        self.gated_cases = gating.GatedCases(everything=False, pairs={})
+        self._has_full_plan = False
+
+    def start(self) -> None:
+        """Open the store and resolve the baseline; raises ``UsageError`` where that cannot be."""
+        conflicts.refuse(self.config)
+        from pytest_crashlab.store.runs import Store
+
+        wants_store = not self.config.option.collectonly
+        self.store = Store.open(self.settings.store, create=wants_store)
+        if self.settings.baseline is not None:
+            self._resolve(self.store, self.settings.baseline)
+        self.gated_cases = self._gated()
+
+    def _resolve(self, store: Store, ref: str) -> None:
+        from pytest_crashlab.store.baseline_refs import resolve_baseline
+
+        self.resolution = resolve_baseline(store, ref, cwd=self.config.rootpath)
+        if self.resolution.run is not None:
+            self.baseline = self.resolution.load()
+
+    def _gated(self) -> gating.GatedCases:
+        if self.settings.min_pass_rate is not None or self.bootstrapping:
+            return gating.GatedCases(everything=True, pairs={})
+        if self.baseline is None:
+            return gating.GatedCases(everything=False, pairs={})
+        from pytest_crashlab.compare.pairing import decided_identities
+
+        return gating.GatedCases(everything=False, pairs=decided_identities(self.baseline))
+
+    @property
+    def bootstrapping(self) -> bool:
+        """Whether a baseline is named that has no run yet: the run goes on gated."""
+        return (
+            self.resolution is not None
+            and self.resolution.run is None
+            and self.settings.baseline_missing == "gate"
+        )
+
+    def orders(self) -> Orders:
+        """What the process that runs the tests must know."""
+        return Orders(
+            active=self.store is not None,
+            seed=self.seed,
+            baseline_k=None if self.baseline is None else self.baseline.manifest.k,
+            gate=self.gated_cases,
+        )
+
+    def planned(self, selection: Selection) -> None:
+        """The plan of this session: begin the run with it, or complete what ids alone told."""
+        self.selection = selection
+        if self.config.option.collectonly:
+            return
+        writer = self._begin()
+        from pytest_crashlab.store.plan import Plan
+
+        self._guarded(
+            writer.write_plan,
+            Plan(cases=selection.cases, seed=self.seed, order=self.settings.order),
+        )
+        self._guarded(writer.update, **manifest.planned_fields(self.config, selection))
+
+    def planned_by_ids(self, ids: list[str]) -> None:
+        """Begin the run with what ids tell, so that a worker's early death leaves no trial unplanned."""
+        if self.selection is not None or self.store is None:
+            return
+        planned: dict[str, int] = {}
+        grouped = is_grouped(self.config)
+        for nodeid in ids:
+            case, _ = case_id_of(nodeid, grouped=grouped)
+            planned[case] = planned.get(case, 0) + 1
+        if planned:
+            cases = [CasePlan(id=case, planned=k) for case, k in planned.items()]
+            self.planned(Selection(cases=cases, collected=len(cases), once=[]))
+
+    def _begin(self) -> RunWriter:
+        if self.writer is None:
+            if self.store is None:  # trials asked for by a marker that a worker found
+                self.start()
+            self.writer = self._opened().begin(manifest.new_manifest(self))
+            self.recorder = Recorder(self.writer)
+        return self.writer
+
+    def _opened(self) -> Store:
+        if self.store is None:
+            raise StoreError("the store is not open")
+        return self.store
+
+    def receive(self, plan: str | None, row: str | None) -> None:
+        """Take what travelled with a report."""
+        if plan is not None and not self._has_full_plan:
+            self._has_full_plan = True
+            try:
+                self.planned(Selection.from_json(plan))
+            except CrashlabError as error:  # the store of a run that a worker's marker asked for
+                self.usage_error(str(error))
+        if row is not None and self.recorder is not None:
+            recorded = self._guarded(self.recorder.add, row)
+            if recorded is not None:
+                self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
+
+    def worker_lost(self, case: str, trial: int, worker: str, report: pytest.TestReport) -> None:
+        """A worker died in a trial: an undecided row, and no failure of the session if gated."""
+        if self.recorder is None:
+            return
+        message = f"worker {worker} ended while it ran this trial"
+        recorded = self._guarded(self.recorder.lost, case, trial, worker, message)
+        if recorded is not None:
+            self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
+        cases = [] if self.selection is None else self.selection.cases
+        if any(plan.id == case and plan in self.gated_cases for plan in cases):
+            gating.rewrite(report, gating.UNDECIDED, f"worker_lost: {message}")
+
+    def usage_error(self, message: str) -> None:
+        """A worker refused the session's arguments."""
+        self.problem = self.problem or message
+
+    def _guarded(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Record, or remember once why recording cannot go on: tests are not lost to a full disk."""
+        if self.store_error is not None:
+            return None
+        try:
+            return call(*args, **kwargs)
+        except (OSError, StoreError) as error:
+            self.store_error = str(error) or type(error).__name__
+            return None

@@ -1,0 +1,130 @@
+"""pytest's hooks in the process that records, each handed on to the session in a line or two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_crashlab.errors import CrashlabError
+from pytest_crashlab.plugin import cache, finish, gating, workers
+from pytest_crashlab.plugin.finish import NO_VERDICT
+from pytest_crashlab.plugin.progress import Progress
+from pytest_crashlab.plugin.summary import header_lines, plan_lines, print_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pytest_crashlab.plugin.finish import Conclusion
+    from pytest_crashlab.plugin.session import RunSession
+
+
+_Status = tuple[str, str, "str | tuple[str, dict[str, bool]]"]
+
+
+class SessionHooks:
+    """Registered in a single process and on the xdist controller."""
+
+    def __init__(self, config: pytest.Config, session: RunSession) -> None:
+        self._config = config
+        self._session = session
+        self._progress = Progress(config, session)
+        self._conclusion: Conclusion | None = None
+        self._promotion: str | None = None
+        self._exit_status = 0
+        self._announced = not workers.distributes(config)
+
+    def pytest_report_header(self) -> list[str]:
+        """Name the baseline and why it is that one."""
+        return header_lines(self._session)
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Say what the selected cases come to, where this process collects."""
+        return plan_lines(self._session)
+
+    def pytest_runtestloop(self) -> None:
+        """Take over the progress display before the first test."""
+        self._progress.begin()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Record the row that came with the report."""
+        plan, row = gating.detach(report)
+        if plan is not None or row is not None:
+            self._session.receive(plan, row)
+            if plan is not None:
+                self._announce()
+            self._progress.update()
+
+    def _announce(self) -> None:
+        """On the controller, which collects nothing itself: say what the workers are going to run."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if self._announced or reporter is None or self._config.option.verbose < 0:
+            return
+        self._announced = True
+        reporter.ensure_newline()
+        for line in plan_lines(self._session):
+            reporter.write_line(line)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> Generator[None, _Status | None, _Status | None]:
+        """Give a gated case's failing trial its own category; leave the letters to the progress line."""
+        given = yield
+        shown = gating.status(report) or given
+        if shown is None or not self._progress.active:
+            return shown
+        return shown[0], "", ""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Judge the run; only 0 is ever raised, to 1 or 10."""
+        self._progress.end()
+        status = int(session.exitstatus)
+        if self._session.problem is not None:
+            session.exitstatus = self._exit_status = pytest.ExitCode.USAGE_ERROR
+            return
+        if self._session.recorder is None:
+            return
+        try:
+            conclusion = finish.conclude(self._session, finish.run_status(self._session, session, status))
+        except CrashlabError as error:
+            self._session.store_error = self._session.store_error or str(error)
+            if status == 0 and self._session.resolution is not None:
+                session.exitstatus = self._exit_status = NO_VERDICT
+            return
+        self._conclusion = conclusion
+        self._finish(session, conclusion, status)
+
+    def _finish(self, session: pytest.Session, conclusion: Conclusion, status: int) -> None:
+        if status == 0 and conclusion.gate is not None:
+            status = conclusion.gate.exit_code
+        self._promotion, promoted = finish.promote_if_asked(self._session, conclusion, status)
+        if self._promotion is not None and not promoted and status == 0:
+            status = 1
+        if status != int(session.exitstatus):
+            session.exitstatus = status
+        self._exit_status = status
+        cache.rewrite(self._config, failed=self._failed_cases(conclusion), ran=self._ran_cases())
+
+    def _ran_cases(self) -> set[str]:
+        recorder = self._session.recorder
+        return set() if recorder is None else recorder.ran
+
+    def _failed_cases(self, conclusion: Conclusion) -> list[str]:
+        """The cases that the gate failed, and those outside the gate that had trouble, in order."""
+        recorder, selection = self._session.recorder, self._session.selection
+        if recorder is None or selection is None:
+            return []
+        by_gate = frozenset(() if conclusion.gate is None else conclusion.gate.failed_cases)
+        gated = self._session.gated_cases
+        return [
+            case.id
+            for case in selection.cases
+            if case.id in by_gate or (case not in gated and case.id in recorder.troubled)
+        ]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what the run came to, after pytest's own failures."""
+        print_summary(terminalreporter, self._session, self._conclusion, self._promotion, self._exit_status)

@@ -1,0 +1,110 @@
+"""What a session prints around pytest's own lines: the plan at its head, the verdict at its end."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from pytest_crashlab.records.comparison import Word
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_crashlab.plugin.finish import Conclusion
+    from pytest_crashlab.plugin.session import RunSession
+
+
+def baseline_line(session: RunSession) -> str | None:
+    """Which run is compared with, and why that one; None where no baseline was asked for."""
+    resolution = session.resolution
+    if resolution is None:
+        return None
+    ref = session.settings.baseline
+    if resolution.run is None:
+        return f"baseline {ref}: {resolution.reason}"
+    return f"baseline {resolution.reason}"
+
+
+def header_lines(session: RunSession) -> list[str]:
+    """The lines of the session's header."""
+    line, resolution = baseline_line(session), session.resolution
+    if line is None or resolution is None:
+        return []
+    return [f"crashlab: {line}", *(f"crashlab: note: {note}" for note in resolution.notes)]
+
+
+def plan_lines(session: RunSession) -> list[str]:
+    """How many cases and trials, what was left out, and what cannot be repeated."""
+    selection = session.selection
+    if selection is None:
+        return []
+    planned = [case.planned for case in selection.cases]
+    trials = f"{len(planned)} case{'s' * (len(planned) != 1)}"
+    if planned and min(planned) == max(planned):
+        trials += f" x {planned[0]} trial{'s' * (planned[0] != 1)} = {sum(planned)}"
+    elif planned:
+        trials += f", {min(planned)} to {max(planned)} trials each = {sum(planned)}"
+    if session.baseline is not None:
+        manifest = session.baseline.manifest
+        trials += (
+            f", baseline {session.settings.baseline} (run {manifest.id}, {manifest.planned_trials} trials)"
+        )
+    lines = [f"crashlab: {trials}"]
+    if len(planned) < selection.collected:
+        lines.append(f"crashlab: {len(planned)} of {selection.collected} cases selected")
+    lines += [f"crashlab: runs once only, {why}: {case}" for case, why in selection.once]
+    return lines
+
+
+def next_commands(session: RunSession, conclusion: Conclusion) -> list[str]:
+    """What to type next, most useful first."""
+    run, settings = session.run_id, session.settings
+    store = (
+        ""
+        if settings.store == session.config.rootpath / ".crashlab"
+        else f" --store {shlex.quote(str(settings.store))}"
+    )
+    comparison = conclusion.comparison
+    if comparison is not None and comparison.baseline_id:
+        diff = f"crashlab{store} diff {comparison.baseline_id} {run}"
+        return [f"{diff} --show worse" if comparison.word is Word.REGRESSED else diff]
+    if session.bootstrapping and settings.save_baseline is None:
+        return [f"crashlab{store} baseline promote {settings.baseline} {run}"]
+    return [f"crashlab{store} view {run}"]
+
+
+def print_summary(
+    reporter: pytest.TerminalReporter,
+    session: RunSession,
+    conclusion: Conclusion | None,
+    promotion: str | None,
+    exit_status: int,
+) -> None:
+    """Print what the run came to, or why that cannot be said."""
+    if session.problem is not None:
+        reporter.write_line(f"ERROR: {session.problem}", red=True)
+        return
+    if conclusion is not None:
+        from pytest_crashlab.report import render_text, session_summary
+
+        reporter.ensure_newline()
+        verbosity = session.config.option.verbose
+        view = session_summary(
+            conclusion.run,
+            conclusion.numbers,
+            conclusion.comparison,
+            conclusion.thresholds,
+            conclusion.gate,
+            baseline_line=baseline_line(session),
+            next_commands=next_commands(session, conclusion),
+            exit_code=exit_status,
+            promotion=promotion,
+        )
+        writer = session.config.get_terminal_writer()
+        text = render_text(view, width=writer.fullwidth, color=writer.hasmarkup, quiet=verbosity < 0)
+        reporter.write_sep("=", "crashlab")
+        reporter.write(text if text.endswith("\n") else f"{text}\n")
+    if session.store_error is not None:
+        reporter.write_line(
+            f"crashlab: the run is not complete in the store: {session.store_error}", red=True
+        )

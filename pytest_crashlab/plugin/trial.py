@@ -1,0 +1,274 @@
+"""What a test author holds: the trial in progress, its target, its checks and its outcome."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.records.check import Check, CheckRow
+from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES, FAILED, Kind, Outcome, Vocabulary
+from pytest_crashlab.records.trial import Phase
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def derive_seed(run_seed: int, case: str, trial: int) -> int:
+    """A seed in 0..2**63-1 for one trial, the same for the same run seed, case and number."""
+    text = f"{run_seed}\0{case}\0{trial}".encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """An outcome with the place that assigned it (``file:line``)."""
+
+    outcome: Outcome
+    site: str | None
+    phase: Phase
+    message: str | None = None
+    failure_class: str | None = None
+
+
+@dataclass(slots=True)
+class Target:
+    """The system under test inside ``trial.run()``: set ``t`` and ``output`` as it goes."""
+
+    horizon: float | None = None
+    unit: str | None = None
+    t: float | None = None
+    output: Any = None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the target used up its declared horizon; False where either is unknown."""
+        return self.horizon is not None and self.t is not None and self.t >= self.horizon
+
+
+class _Run:
+    """The run phase, as a plain or an async context manager."""
+
+    def __init__(self, trial: Trial, target: Target) -> None:
+        self._trial = trial
+        self._target = target
+
+    def __enter__(self) -> Target:
+        self._trial.enter_run(self._target)
+        return self._target
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._trial.leave_run(error)
+
+    async def __aenter__(self) -> Target:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, tb)
+
+
+@dataclass(slots=True)
+class _Explicit:
+    label: str
+    site: str
+    failure_class: str | None
+
+
+@dataclass(slots=True)
+class Trial:
+    """One trial of a case.
+
+    ``case`` the case's id; ``number`` 1..k (1 without trials); ``seed`` a whole number that differs
+    from trial to trial and is the same again when the run is repeated with its seed.
+    """
+
+    case: str
+    number: int
+    seed: int
+    root: Path
+    vocabulary: Vocabulary
+    declared: dict[str, Check] = field(default_factory=dict)
+    phase: Phase = Phase.PREPARE
+    target: Target | None = None
+    run_duration: float | None = None
+    run_error: BaseException | None = None
+    results: dict[str, CheckRow] = field(default_factory=dict)
+    _explicit: _Explicit | None = None
+    _started: float = 0.0
+
+    def run(self, *, horizon: float | None = None, unit: str | None = None) -> _Run:
+        """Mark where the target runs: ``with trial.run(horizon=20, unit="turns") as target:``.
+
+        What an exception inside it means is the target's doing unless a classification says that
+        the instrument failed; what follows is verification. ``horizon`` the target's declared limit
+        in ``unit``. Also ``async with``. May be entered once.
+        """
+        if horizon is not None and not horizon > 0:
+            raise InstrumentFailure("misdeclared", f"trial.run(horizon={horizon!r}): give a number above 0")
+        if horizon is not None and unit is None:
+            raise InstrumentFailure("misdeclared", 'trial.run(horizon=...) needs its unit, e.g. unit="turns"')
+        return _Run(self, Target(horizon=horizon, unit=unit))
+
+    def enter_run(self, target: Target) -> None:
+        """Begin the run phase; called by the context manager that ``run`` returns."""
+        if self.target is not None:
+            raise InstrumentFailure("misdeclared", "trial.run() was entered twice; a trial has one run phase")
+        self.target = target
+        self.phase = Phase.RUN
+        self._started = time.perf_counter()
+
+    def leave_run(self, error: BaseException | None) -> None:
+        """End the run phase, by ``error`` if one was raised; called by the same context manager."""
+        self.run_duration = time.perf_counter() - self._started
+        self.run_error = error
+        self.phase = Phase.VERIFY
+
+    def check(
+        self,
+        name: str,
+        ok: object,
+        *,
+        required: bool = True,
+        expected: object = None,
+        observed: object = None,
+        why: str | None = None,
+    ) -> bool:
+        """Record what a criterion came to and return whether it holds.
+
+        ``ok`` is read as true or false; None says that it could not be evaluated. A check that the
+        test declares with ``@pytest.mark.checks`` takes ``required`` from there. Evaluating a name
+        twice is an error of the test (``misdeclared``).
+        """
+        site = self._caller()
+        if name in self.results:
+            raise InstrumentFailure("misdeclared", f"check {name!r} is evaluated a second time at {site}")
+        if name in self.declared:
+            required = self.declared[name].required
+        if why is None and not ok and (expected is not None or observed is not None):
+            why = f"expected {_short(expected)}, observed {_short(observed)}"
+        result = CheckRow(
+            name=name, required=required, ok=None if ok is None else bool(ok), why=why, site=site
+        )
+        self.results[name] = result
+        return bool(ok)
+
+    def outcome(self, label: str, *, failure_class: str | None = None) -> None:
+        """Say what happened, by a label of the test's vocabulary; the last call counts."""
+        self._explicit = _Explicit(label, self._caller(), failure_class)
+
+    def assigned(self) -> Assigned:
+        """What the trial came to when no exception ended it."""
+        failed = [c for c in self.results.values() if c.required and c.ok is False]
+        wrong = None if self.target is None else _wrong_progress(self.target)
+        if wrong is not None:
+            return self.misdeclared(None, wrong)
+        if self._explicit is not None:
+            return self._assigned_explicitly(self._explicit, failed)
+        unknown = self._unevaluated()
+        if failed:
+            why = "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed)
+            return self._as(self.vocabulary[FAILED.label], failed[0].site, why)
+        if unknown:
+            names = ", ".join(repr(name) for name in unknown)
+            return self._as(BUILTIN_OUTCOMES["not_verified"], None, f"required and not evaluated: {names}")
+        return self._as(self.vocabulary.default_pass, None)
+
+    def _assigned_explicitly(self, explicit: _Explicit, failed: list[CheckRow]) -> Assigned:
+        if explicit.label not in self.vocabulary:
+            return self.misdeclared(
+                explicit.site, f"outcome {explicit.label!r} is not in the test's vocabulary"
+            )
+        outcome = self.vocabulary[explicit.label]
+        if outcome.kind is Kind.PASS:
+            if failed:
+                names = ", ".join(repr(c.name) for c in failed)
+                return self.misdeclared(
+                    explicit.site, f"outcome {outcome.label!r} beside the failed check {names}"
+                )
+            unknown = self._unevaluated()
+            if unknown:
+                names = ", ".join(repr(name) for name in unknown)
+                return self._as(
+                    BUILTIN_OUTCOMES["not_verified"], explicit.site, f"required and not evaluated: {names}"
+                )
+        why = "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed) or None
+        return self._as(outcome, explicit.site, why, explicit.failure_class)
+
+    def misdeclared(self, site: str | None, message: str) -> Assigned:
+        """The outcome of a test that contradicts itself."""
+        return self._as(BUILTIN_OUTCOMES["misdeclared"], site, message)
+
+    @property
+    def has_explicit(self) -> bool:
+        """Whether the author named an outcome."""
+        return self._explicit is not None
+
+    @property
+    def explicit_pass_site(self) -> str | None:
+        """Where a pass label was assigned, if one was."""
+        explicit = self._explicit
+        if explicit is None or explicit.label not in self.vocabulary:
+            return None
+        return explicit.site if self.vocabulary[explicit.label].kind is Kind.PASS else None
+
+    def _unevaluated(self) -> list[str]:
+        return [
+            name
+            for name, check in self.declared.items()
+            if check.required and (name not in self.results or self.results[name].ok is None)
+        ] + [
+            c.name
+            for c in self.results.values()
+            if c.required and c.ok is None and c.name not in self.declared
+        ]
+
+    def _as(
+        self, outcome: Outcome, site: str | None, message: str | None = None, failure_class: str | None = None
+    ) -> Assigned:
+        phase = Phase.VERIFY if self.phase is Phase.PREPARE else self.phase
+        return Assigned(outcome=outcome, site=site, phase=phase, message=message, failure_class=failure_class)
+
+    def _caller(self) -> str:
+        """``file:line`` of the first frame outside this module, relative to the root where possible."""
+        frame = inspect.currentframe()
+        while frame is not None and frame.f_code.co_filename == __file__:
+            frame = frame.f_back
+        if frame is None:  # an interpreter without frames: better no place than a wrong one
+            return "unknown"
+        return relative_site(frame.f_code.co_filename, frame.f_lineno, self.root)
+
+
+def relative_site(filename: str, line: int, root: Path) -> str:
+    """``file:line`` with the file relative to the project's root where it lies below it."""
+    path = Path(filename)
+    try:
+        name = path.relative_to(root).as_posix()
+    except ValueError:
+        name = path.as_posix()
+    return f"{name}:{line}"
+
+
+def _wrong_progress(target: Target) -> str | None:
+    """Why ``target.t`` cannot be what it says, or None."""
+    t: object = target.t  # authors set anything
+    if t is None:
+        return None
+    if isinstance(t, bool) or not isinstance(t, int | float) or not math.isfinite(t) or t < 0:
+        return f"target.t is {t!r}; set it to a number of {target.unit or 'steps'} from 0 on"
+    if target.horizon is not None and t > target.horizon:
+        return f"target.t is {t:g}, beyond the declared horizon of {target.horizon:g} {target.unit}"
+    return None
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

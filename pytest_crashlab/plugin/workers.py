@@ -1,0 +1,105 @@
+"""pytest-xdist: what the controller tells its workers and hears from them.
+
+The one module that knows of xdist. Its hooks are optional: the package works without it loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_crashlab.plugin.compat import case_id_of, is_grouped
+from pytest_crashlab.plugin.gating import GatedCases
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_crashlab.plugin.session import RunSession
+
+_INPUT = "crashlab"
+USAGE_OUTPUT = "crashlab_usage_error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """What a worker needs to know from the controller.
+
+    ``active`` whether a run was asked for by option or ini key (else only markers can start one);
+    ``baseline_k`` trials a case of the baseline, None without one.
+    """
+
+    active: bool
+    seed: int
+    baseline_k: int | None
+    gate: GatedCases
+
+    def to_json(self) -> str:
+        """JSON text: execnet carries text of any size, but no dataclass."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Orders:
+        """The orders of ``to_json``."""
+        data = json.loads(text)
+        return cls(**{**data, "gate": GatedCases(**data["gate"])})
+
+
+def orders_for(config: pytest.Config) -> Orders | None:
+    """The controller's orders in an xdist worker; None in any other process."""
+    given = getattr(config, "workerinput", {}).get(_INPUT)
+    return None if given is None else Orders.from_json(given)
+
+
+def worker_name(config: pytest.Config) -> str:
+    """``gw0`` ... in a worker, ``main`` elsewhere."""
+    return str(getattr(config, "workerinput", {}).get("workerid", "main"))
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process runs tests for a controller."""
+    return hasattr(config, "workerinput")
+
+
+def distributes(config: pytest.Config) -> bool:
+    """Whether this process is a controller that leaves the tests to workers."""
+    return config.pluginmanager.has_plugin("dsession")
+
+
+def tell_usage_error(config: pytest.Config, message: str) -> None:
+    """In a worker: let the controller end the session with this sentence."""
+    output: dict[str, Any] = config.workeroutput  # type: ignore[attr-defined]
+    output[USAGE_OUTPUT] = message
+
+
+class ControllerHooks:
+    """xdist's hooks on the controller, handed on to the session."""
+
+    def __init__(self, session: RunSession) -> None:
+        self._session = session
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give each worker its orders before it starts."""
+        node.workerinput[_INPUT] = self._session.orders().to_json()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        """Learn what is planned from the ids, before the first report brings the plan itself."""
+        self._session.planned_by_ids([str(i) for i in ids])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
+        """A worker died while it ran ``crashitem``: say so in the run and keep the gate judging."""
+        case, trial = case_id_of(str(crashitem), grouped=is_grouped(self._session.config))
+        node: Any = getattr(report, "node", None)
+        self._session.worker_lost(case, trial or 1, str(node.gateway.id), report)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear whether a worker refused the session's arguments."""
+        message = (getattr(node, "workeroutput", None) or {}).get(USAGE_OUTPUT)
+        if message is not None:
+            self._session.usage_error(str(message))
