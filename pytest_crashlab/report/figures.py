@@ -1,0 +1,66 @@
+"""How numbers and foreign text are written. A number that is not known is a dash, never a 0."""
+
+from __future__ import annotations
+
+import unicodedata
+
+DASH = "-"
+
+
+def percent(share: float | None) -> str:
+    """A share as percent with one decimal: "85.0 %". Not quite all and not quite nothing say so."""
+    if share is None:
+        return DASH
+    text = f"{share * 100:.1f}"
+    if text == "100.0" and share < 1:
+        return "> 99.9 %"
+    if text == "0.0" and share > 0:
+        return "< 0.1 %"
+    return f"{text} %"
+
+
+def percent_interval(low: float | None, high: float | None) -> str:
+    """An interval of shares: "78.0 % to 90.1 %"."""
+    return DASH if low is None or high is None else f"{low * 100:.1f} % to {high * 100:.1f} %"
+
+
+def signed_points(share: float | None) -> str:
+    """A difference of shares in points with its sign: "-12.5", "+3.0", "0.0"."""
+    if share is None:
+        return DASH
+    text = f"{share * 100:+.1f}"
+    return "0.0" if text in {"+0.0", "-0.0"} else text
+
+
+def points_interval(low: float | None, high: float | None) -> str:
+    """An interval of differences: "-31.4 to -8.6 points"."""
+    return DASH if low is None or high is None else f"{signed_points(low)} to {signed_points(high)} points"
+
+
+def text(value: str | None) -> str:
+    r"""Foreign text made safe for a terminal: one line, no escapes, nothing invisible that acts.
+
+    Control characters, bidirectional overrides, line separators and lone surrogates are written out
+    as Python would (``\x1b``); all else stays.
+    """
+    if value is None:
+        return DASH
+    if value.isascii() and value.isprintable():
+        return value
+    return "".join(c if _harmless(c) else _written_out(c) for c in value)
+
+
+def ascii_text(value: str) -> str:
+    """``value`` for a stream that is not UTF-8: what ASCII lacks is spelled or written out."""
+    return value.replace("±", "+/-").encode("ascii", "backslashreplace").decode("ascii")
+
+
+def _harmless(character: str) -> bool:
+    category = unicodedata.category(character)
+    if category == "Cf":  # joiners are part of words and emoji; the other format characters act on a line
+        return character in "\u200c\u200d"
+    return category not in {"Cc", "Cs", "Zl", "Zp", "Co"}
+
+
+def _written_out(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,367 @@
+"""Views as text for a terminal. Colour marks Regressed and Improved and carries nothing by itself."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pytest_crashlab.compare.sentences import count, several
+from pytest_crashlab.report.figures import (
+    ascii_text,
+    percent,
+    percent_interval,
+    points_interval,
+    signed_points,
+    text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from pytest_crashlab.report import views
+
+_STYLES = {"Regressed": "bold red", "Improved": "bold green"}
+_PROVEN = {-1: "proven worse", 0: "moved, not proven", 1: "proven better"}
+MOST_MOVED = 10
+MOST_SITES = 3
+
+
+def render_text(
+    view: views.SessionView,
+    *,
+    width: int,
+    color: bool,
+    encoding: str = "utf-8",
+    quiet: bool = False,
+    full: bool = False,
+) -> str:
+    """``view`` as lines of at most ``width`` columns, ended by a newline.
+
+    Names that people copy (case ids, commands) are never broken, so only their lines may be longer.
+    ``color`` allows terminal colours; an ``encoding`` other than UTF-8 gives ASCII; ``quiet`` at most
+    three lines, as long as they need to be; ``full`` all rates and every case.
+    """
+    if quiet:
+        return draw(
+            [Text(line, no_wrap=True) for line in _quiet(view)], 10_000, color=color, encoding=encoding
+        )
+    return draw(_session(view, full=full), width, color=color, encoding=encoding)
+
+
+def draw(parts: Iterable[RenderableType], width: int, *, color: bool, encoding: str = "utf-8") -> str:
+    """Rich renderables as text, without trailing blanks."""
+    console = Console(
+        file=(out := io.StringIO()),
+        width=width,
+        color_system="standard" if color else None,
+        force_terminal=color,
+        no_color=not color,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
+    lines = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    drawn = f"{lines}\n" if lines else ""
+    return drawn if _is_utf8(encoding) else ascii_text(drawn)
+
+
+def _is_utf8(encoding: str) -> bool:
+    return encoding.lower().replace("-", "").replace("_", "") in {"utf8", "utf8sig"}
+
+
+def indented(line: str) -> RenderableType:
+    """A sentence under a heading, wrapped below itself."""
+    return Padding(Text(line), (0, 0, 0, 2))
+
+
+def unbroken(line: str) -> Text:
+    """A line with something to copy: it may be wider than the terminal."""
+    return Text(line, no_wrap=True)
+
+
+def columns(
+    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), wrap: int | None = None
+) -> RenderableType:
+    """Aligned columns; those in ``right`` to the right; column ``wrap`` takes what is left and wraps."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for index in range(len(rows[0]) if rows else 0):
+        table.add_column(
+            justify="right" if index in right else "left",
+            no_wrap=index != wrap,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]:
+    yield from _head(view)
+    yield ""
+    yield from _outcomes(view)
+    yield ""
+    yield from _pass_rate(view)
+    if full:
+        yield ""
+        yield from _rates(view)
+        yield ""
+        yield from _repeats(view)
+        yield ""
+        yield from _cases(view)
+    if view.thresholds:
+        yield ""
+        yield from _thresholds(view.thresholds)
+    if view.verdict is not None:
+        yield ""
+        yield from verdict(view.verdict)
+    if view.gate is not None:
+        yield ""
+        yield from gate(view.gate)
+    if view.next_commands:
+        yield ""
+        yield "Next"
+        for command in view.next_commands:
+            yield unbroken(f"  {text(command)}")
+
+
+def _head(view: views.SessionView) -> Iterator[RenderableType]:
+    run = view.run
+    yield unbroken(f"crashlab run {text(run.id)} ({text(run.status)})")
+    labels = [
+        f"{name} {text(value)}"
+        for name, value in (
+            ("name", run.name),
+            ("release", run.release),
+            ("prompt", run.prompt),
+            ("dataset", " ".join(filter(None, (run.dataset, run.dataset_version))) or None),
+            ("split", run.split),
+            ("external id", run.external_id),
+        )
+        if value is not None
+    ]
+    if labels:
+        yield indented(", ".join(labels))
+    cases = count(run.cases, "case")
+    if run.cases != run.total_cases:
+        cases = f"{run.cases} of {count(run.total_cases, 'case')} selected"
+    yield indented(f"{cases}, {count(run.trials, 'planned trial')} (k = {run.k})")
+    if view.baseline_line:
+        yield indented(text(view.baseline_line))
+    for warning in run.warnings:
+        yield indented(f"Warning: {text(warning)}")
+
+
+def _outcomes(view: views.SessionView) -> Iterator[RenderableType]:
+    yield "Outcomes"
+    if not view.outcomes:
+        yield indented("No trial was planned.")
+        return
+    rows = [("label", "kind", "trials", "share", "assigned at")]
+    for line in view.outcomes:
+        label = "(missing)" if line.label is None else text(line.label)
+        rows.append((label, text(line.kind), str(line.count), percent(line.share), _sites(line.sites)))
+    yield columns(rows, right=(2, 3), wrap=4)
+
+
+def _sites(sites: Sequence[views.SiteView]) -> str:
+    known = [s for s in sites if s.site is not None]
+    if not known:
+        return "-"
+    if len(sites) == 1:
+        return text(known[0].site)
+    shown = [f"{text(s.site)} ({s.count})" for s in known[:MOST_SITES]]
+    more = len(sites) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _pass_rate(view: views.SessionView) -> Iterator[RenderableType]:
+    rate = view.pass_rate
+    yield f"Pass rate {percent(rate.value)}"
+    if rate.value is None:
+        yield indented("No trial was decided, so there is no rate.")
+    else:
+        yield indented(
+            f"these cases {percent_interval(rate.these_low, rate.these_high)}, "
+            f"new cases {percent_interval(rate.new_low, rate.new_high)} (95 %)"
+        )
+        yield indented(f"mean over {count(rate.cases, 'case')} of {count(rate.trials, 'decided trial')}")
+    if view.verdict is not None and view.verdict.method == "normal":
+        yield indented(f"simple rule {percent_interval(rate.normal_low, rate.normal_high)}")
+    scheduled = count(view.scheduled, "scheduled trial")
+    yield indented(
+        f"{view.undecided} undecided and {view.missing} missing of {scheduled}"
+        + (f", {view.excluded} excluded (skipped or expected to fail)" if view.excluded else "")
+    )
+    if view.never:
+        yield indented(f"{count(len(view.never), 'case')} without a single pass: {_names(view.never)}")
+    if view.skipped:
+        yield indented(f"{count(len(view.skipped), 'case')} skipped: {_names(view.skipped)}")
+
+
+def _rates(view: views.SessionView) -> Iterator[RenderableType]:
+    yield "Rates"
+    yield columns(
+        [("rate", "value", "95 % interval", "of"), *(_rate(rate) for rate in view.rates)],
+        right=(1,),
+        wrap=3,
+    )
+
+
+def _rate(rate: views.RateView) -> tuple[str, str, str, str]:
+    of = f"{rate.numerator} of {rate.denominator} {rate.of}" if rate.denominator else f"no {rate.of}"
+    return (text(rate.name), percent(rate.value), percent_interval(rate.low, rate.high), of)
+
+
+def _repeats(view: views.SessionView) -> Iterator[RenderableType]:
+    repeats = view.repeats
+    yield "Repeats (cases with every trial decided)"
+    at = {point.j: point for point in repeats.pass_at}
+    rows = [("j", "pass^j", "95 % interval", "pass@j", "cases")]
+    rows += [
+        (
+            str(p.j),
+            percent(p.value),
+            percent_interval(p.low, p.high),
+            percent(at[p.j].value) if p.j in at else "-",
+            str(p.cases),
+        )
+        for p in repeats.pass_hat
+    ]
+    yield columns(rows, right=(0, 1, 3, 4))
+    if repeats.flips is None:
+        yield indented("Flip cases -: use at least 3 trials to see flips.")
+    else:
+        yield indented(f"Flip cases {repeats.flips} of {repeats.flips_of}")
+    yield indented(f"Disagreement of two trials of a case {percent(repeats.disagreement)}")
+
+
+def _cases(view: views.SessionView) -> Iterator[RenderableType]:
+    yield "Cases (passed of decided trials)"
+    widest = max((len(c.outcome) for c in view.cases), default=0)
+    for case in view.cases:
+        open_ = [
+            f"{trials} {word}"
+            for trials, word in (
+                (case.undecided, "undecided"),
+                (case.missing, "missing"),
+                (case.excluded, "excluded"),
+            )
+            if trials
+        ]
+        beside = f" ({', '.join(open_)})" if open_ else ""
+        yield unbroken(f"  {case.outcome:<{widest}}  {case.passes}/{case.decided}  {text(case.case)}{beside}")
+
+
+def _thresholds(thresholds: Sequence[views.ThresholdView]) -> Iterator[RenderableType]:
+    yield "Thresholds"
+    met = [t for t in thresholds if t.met]
+    for threshold in thresholds:
+        if threshold.met is not True or threshold.case is None:
+            word = {True: "met", False: "missed", None: "not settled"}[threshold.met]
+            yield indented(f"{word}: {text(threshold.text)}")
+    if of_cases := sum(t.case is not None for t in met):
+        yield indented(f"{count(of_cases, 'threshold')} of single cases met")
+
+
+def verdict(card: views.VerdictView) -> Iterator[RenderableType]:
+    """The verdict card: the word, what it rests on, what moved, what to keep in mind."""
+    yield Text(card.word, style=_STYLES.get(card.word, ""))
+    yield indented(text(card.sentence))
+    for reason in card.reasons:
+        yield indented(f"Reason: {text(reason.text)}")
+    if card.word == "No verdict" and card.delta is not None:
+        yield indented("The numbers below are not a verdict.")
+    if card.delta is not None:
+        yield from _intervals(card)
+    yield from _compared(card)
+    yield from _moved(card.moved)
+    for note in card.notes:
+        yield indented(f"Note: {text(note.text)}")
+    yield indented(
+        f"Interleaved: {'yes' if card.interleaved else 'no'}. Noise between equal runs (A/A factor): "
+        + ("not calibrated." if card.aa_factor is None else f"{card.aa_factor:.2f}.")
+    )
+    yield indented(text(card.honesty))
+
+
+def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
+    if card.low is not None and card.of == "these cases":
+        yield indented(f"These cases: {points_interval(card.low, card.high)} (95 %).")
+    if card.new_low is not None:
+        shown = "shown" if card.new_shown else "not shown"
+        interval = points_interval(card.new_low, card.new_high)
+        yield indented(f"New cases of this kind: {interval} (95 %); a change is {shown}.")
+    if card.mde is not None:
+        yield indented(
+            f"With this many trials a drop of {card.mde * 100:.1f} points would be found in 4 of 5 tries."
+        )
+    if card.margin is not None:
+        yield indented(f"Margin: {card.margin * 100:.1f} points.")
+
+
+def _compared(card: views.VerdictView) -> Iterator[RenderableType]:
+    left_out = sum(len(group.cases) for group in card.left_out)
+    if not card.baseline_id:
+        return
+    yield indented(
+        f"{count(card.compared, 'case')} compared ({card.worse} got worse, {card.better} got better, "
+        f"{card.unchanged} no change), {left_out} left out"
+    )
+    for group in card.left_out:
+        yield unbroken(f"    {len(group.cases)} {group.words} ({group.reason}): {_names(group.cases)}")
+
+
+def _moved(cases: Sequence[views.ComparedCaseView]) -> Iterator[RenderableType]:
+    if not cases:
+        return
+    yield indented("Cases that moved")
+    yield from (moved_line(case) for case in cases[:MOST_MOVED])
+    if len(cases) > MOST_MOVED:
+        yield unbroken(f"    and {len(cases) - MOST_MOVED} more")
+
+
+def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:
+    """One compared case: "3/4 -> 0/4  -75.0  moved, not proven  test_x.py::test_y"."""
+    change = f"{case.a_pass}/{case.a_n} -> {case.b_pass}/{case.b_n}"
+    word = _PROVEN[case.proven] if case.delta else "no change"
+    return unbroken(
+        f"{'':{indent}}{change:<14}  {signed_points(case.delta):>6}  {word:<17}  {text(case.case)}"
+    )
+
+
+def gate(view: views.GateView) -> Iterator[RenderableType]:
+    """What the exit code is, and why."""
+    yield Text(view.means)
+    for because in view.because:
+        yield indented(text(because))
+
+
+def _quiet(view: views.SessionView) -> Iterator[str]:
+    rate = view.pass_rate
+    line = (
+        f"crashlab: pass rate {percent(rate.value)} "
+        f"(these cases {percent_interval(rate.these_low, rate.these_high)}), "
+        f"{view.decided} of {view.scheduled} trials decided, "
+        f"{view.undecided} undecided, {view.missing} missing"
+    )
+    yield line
+    if view.verdict is not None:
+        yield f"{view.verdict.word}: {text(view.verdict.sentence)}"
+    if view.gate is not None:
+        because = text(view.gate.because[0]) if view.gate.because else ""
+        yield f"{view.gate.means} {because}".rstrip()
+
+
+def _names(names: Sequence[str]) -> str:
+    return several([text(name) for name in names])

@@ -1,0 +1,260 @@
+"""What a report shows, before anything is drawn: plain values, None where a number is not known.
+
+Every renderer (terminal, JSON, JUnit) reads these and nothing else. Shares are in 0..1; texts are as
+they were recorded, and neutralising them is each renderer's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """Which run it is and how much of its suite it ran."""
+
+    id: str
+    status: str
+    name: str | None
+    release: str | None
+    prompt: str | None
+    external_id: str | None
+    dataset: str | None
+    dataset_version: str | None
+    split: str | None
+    started: str
+    finished: str | None
+    cases: int
+    total_cases: int
+    k: int
+    trials: int
+    partial: bool
+    replayed: bool
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteView:
+    """A place that assigned an outcome, and how often; ``site`` None where it is not known."""
+
+    site: str | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeView:
+    """One line of the outcome distribution; ``label`` None for missing trials."""
+
+    label: str | None
+    kind: str | None
+    count: int
+    share: float
+    sites: tuple[SiteView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassRateView:
+    """The mean over ``cases`` of the share of their ``trials`` decided trials that passed.
+
+    Intervals for these cases, for new cases of this kind, and of the simple rule (1.96 standard errors).
+    """
+
+    value: float | None
+    these_low: float | None
+    these_high: float | None
+    new_low: float | None
+    new_high: float | None
+    normal_low: float | None
+    normal_high: float | None
+    cases: int
+    trials: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateView:
+    """A rate with its interval: ``numerator`` of ``denominator`` trials, in words ``of``."""
+
+    name: str
+    of: str
+    numerator: int
+    denominator: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointView:
+    """pass^j or pass@j over ``cases`` cases with all trials decided."""
+
+    j: int
+    value: float | None
+    low: float | None
+    high: float | None
+    cases: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatsView:
+    """What repeating told. ``flips`` None: no case has the 3 trials it takes to see one."""
+
+    pass_hat: tuple[PointView, ...]
+    pass_at: tuple[PointView, ...]
+    flips: int | None
+    flips_of: int
+    disagreement: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseView:
+    """One case of the run. ``outcome``: All pass, Flip, Never, Incomplete or Skipped.
+
+    ``gated``: the gate judges the case, not its single trials.
+    """
+
+    case: str
+    outcome: str
+    gated: bool
+    passes: int
+    decided: int
+    undecided: int
+    missing: int
+    excluded: int
+    planned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedCaseView:
+    """One compared case; ``proven`` -1 worse, +1 better, 0 not proven."""
+
+    case: str
+    a_pass: int
+    a_n: int
+    b_pass: int
+    b_n: int
+    delta: float
+    p: float
+    proven: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutView:
+    """Cases that are not compared for one reason: its code and what it means."""
+
+    reason: str
+    words: str
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonView:
+    """A reason for no verdict, or a note: a stable code and a sentence."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictView:
+    """The verdict card. ``moved`` are the compared cases that are not as before, clearest first."""
+
+    baseline_id: str
+    word: str
+    sentence: str
+    method: str
+    margin: float | None
+    delta: float | None
+    p: float | None
+    low: float | None
+    high: float | None
+    of: str | None
+    new_low: float | None
+    new_high: float | None
+    new_shown: bool | None
+    half_width: float | None
+    possible_drop: float | None
+    mde: float | None
+    compared: int
+    worse: int
+    better: int
+    unchanged: int
+    cases: tuple[ComparedCaseView, ...]
+    left_out: tuple[LeftOutView, ...]
+    reasons: tuple[ReasonView, ...]
+    notes: tuple[ReasonView, ...]
+    honesty: str
+    interleaved: bool
+    aa_factor: float | None
+    new_cases_never_passing: tuple[str, ...]
+
+    @property
+    def moved(self) -> tuple[ComparedCaseView, ...]:
+        """Cases whose pass share changed, by p-value, worse before better."""
+        changed = [c for c in self.cases if c.delta != 0]
+        return tuple(sorted(changed, key=lambda c: (c.p, c.delta)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdView:
+    """A threshold; ``met`` None while open trials could still settle it."""
+
+    name: str
+    case: str | None
+    met: bool | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateView:
+    """What the policy made of it, what the exit code means and why it is that."""
+
+    exit_code: int
+    policy: str
+    means: str
+    because: tuple[str, ...]
+    failed_cases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """A run, alone or beside its baseline."""
+
+    run: RunView
+    outcomes: tuple[OutcomeView, ...]
+    pass_rate: PassRateView
+    rates: tuple[RateView, ...]
+    repeats: RepeatsView
+    scheduled: int
+    decided: int
+    undecided: int
+    missing: int
+    excluded: int
+    never: tuple[str, ...]
+    skipped: tuple[str, ...]
+    cases: tuple[CaseView, ...]
+    thresholds: tuple[ThresholdView, ...]
+    verdict: VerdictView | None
+    gate: GateView | None
+    baseline_line: str | None
+    next_commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLineView:
+    """One line of the list of runs, from a manifest alone."""
+
+    id: str
+    status: str
+    name: str | None
+    release: str | None
+    prompt: str | None
+    dataset: str | None
+    split: str | None
+    cases: int
+    k: int
+    pass_rate: float | None
+    undecided: int | None
+    missing: int | None
+    started: str
+    word: str | None
+    names: tuple[str, ...]
