@@ -54,7 +54,6 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "tox": ("run a tox environment, for example `dev.py tox -e lowest`", ("dev",), ("-m", "tox")),
 }
-CI = ("test", "lint", "types", "layers", "docs")
 
 
 class SetupError(Exception):
@@ -131,21 +130,10 @@ def run(name: str, arguments: list[str]) -> int:
     return code
 
 
-def run_all(names: tuple[str, ...]) -> int:
-    """Run several commands, all of them whatever one of them says; 1 when any failed."""
-    codes = {}
-    for name in names:
-        say(f"{name}: {COMMANDS[name][0]}")
-        codes[name] = run(name, [])
-    for name, code in codes.items():
-        say(f"{name}: {'ok' if code == 0 else f'FAILED (exit {code})'}")
-    return int(any(codes.values()))
-
-
 def main() -> int:
     """Read the command line and run."""
     lines = [f"  {name:7} {what}" for name, (what, _, _) in COMMANDS.items()]
-    lines.append(f"  {'ci':7} {', '.join(CI)}, one after the other")
+    lines.append(f"  {'ci':7} all that has to hold before a change lands (.ci/run)")
     parser = argparse.ArgumentParser(
         prog="dev.py",
         usage="python3 dev.py COMMAND [arguments of the command]",
@@ -156,7 +144,9 @@ def main() -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     try:
-        return run_all(CI) if options.command == "ci" else run(options.command, options.arguments)
+        if options.command == "ci":
+            return subprocess.run(["bash", str(ROOT / ".ci" / "run")], check=False).returncode
+        return run(options.command, options.arguments)
     except SetupError as error:
         say(str(error))
         return 2
