@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from pytest_crashlab.stats.balance import fisher_imbalance as fisher_imbalance
     from pytest_crashlab.stats.cases import CaseTests as CaseTests
     from pytest_crashlab.stats.cases import case_tests as case_tests
+    from pytest_crashlab.stats.clusters import FailureClusters as FailureClusters
+    from pytest_crashlab.stats.clusters import failure_clusters as failure_clusters
+    from pytest_crashlab.stats.drift import DriftGuard as DriftGuard
+    from pytest_crashlab.stats.drift import drift_guard as drift_guard
+    from pytest_crashlab.stats.drift import noise_factor as noise_factor
     from pytest_crashlab.stats.inputs import BadInput as BadInput
     from pytest_crashlab.stats.intervals import clopper_pearson as clopper_pearson
+    from pytest_crashlab.stats.intervals import jeffreys as jeffreys
     from pytest_crashlab.stats.intervals import newcombe as newcombe
     from pytest_crashlab.stats.intervals import wilson as wilson
     from pytest_crashlab.stats.multiple import any_false_alarm as any_false_alarm
@@ -22,6 +28,10 @@ if TYPE_CHECKING:
     from pytest_crashlab.stats.multiple import holm as holm
     from pytest_crashlab.stats.normal import NormalRule as NormalRule
     from pytest_crashlab.stats.normal import normal_rule as normal_rule
+    from pytest_crashlab.stats.planner import more_rounds as more_rounds
+    from pytest_crashlab.stats.planner import planned_drop as planned_drop
+    from pytest_crashlab.stats.planner import planned_trials as planned_trials
+    from pytest_crashlab.stats.planner import trials_to_show as trials_to_show
     from pytest_crashlab.stats.population import NewCases as NewCases
     from pytest_crashlab.stats.population import PairedT as PairedT
     from pytest_crashlab.stats.population import new_cases as new_cases
@@ -41,6 +51,11 @@ if TYPE_CHECKING:
     from pytest_crashlab.stats.repeats import flips as flips
     from pytest_crashlab.stats.repeats import pass_at as pass_at
     from pytest_crashlab.stats.repeats import pass_hat as pass_hat
+    from pytest_crashlab.stats.resampling import case_weighted_p as case_weighted_p
+    from pytest_crashlab.stats.resampling import sign_flip_p as sign_flip_p
+    from pytest_crashlab.stats.sequential import obf_boundaries as obf_boundaries
+    from pytest_crashlab.stats.sequential import obf_spending as obf_spending
+    from pytest_crashlab.stats.sequential import win_loss_e_value as win_loss_e_value
     from pytest_crashlab.stats.verdict import PairedVerdict as PairedVerdict
     from pytest_crashlab.stats.verdict import is_significant as is_significant
     from pytest_crashlab.stats.verdict import paired_trials_verdict as paired_trials_verdict
@@ -49,6 +64,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "BadInput": "inputs",
     "CaseTests": "cases",
+    "DriftGuard": "drift",
+    "FailureClusters": "clusters",
     "Flips": "repeats",
     "NewCases": "population",
     "NormalRule": "normal",
@@ -59,34 +76,49 @@ _HOMES = {
     "any_false_alarm": "multiple",
     "benjamini_hochberg": "multiple",
     "case_tests": "cases",
+    "case_weighted_p": "resampling",
     "cases_needed": "power",
     "clopper_pearson": "intervals",
     "detectable_drop": "power",
     "disagreement": "repeats",
+    "drift_guard": "drift",
+    "failure_clusters": "clusters",
     "fisher_imbalance": "balance",
     "flips": "repeats",
     "holm": "multiple",
     "is_significant": "verdict",
+    "jeffreys": "intervals",
     "jeffreys_rate": "rates",
     "minimal_drop": "power",
+    "more_rounds": "planner",
     "new_cases": "population",
     "newcombe": "intervals",
+    "noise_factor": "drift",
     "normal_rate": "rates",
     "normal_rule": "normal",
+    "obf_boundaries": "sequential",
+    "obf_spending": "sequential",
     "paired_t": "population",
     "paired_trials_verdict": "verdict",
     "paired_verdict": "verdict",
     "pass_at": "repeats",
     "pass_hat": "repeats",
+    "planned_drop": "planner",
+    "planned_trials": "planner",
     "rate_new_cases": "rates",
     "rate_these_cases": "rates",
+    "sign_flip_p": "resampling",
+    "trials_to_show": "planner",
     "wilson": "intervals",
+    "win_loss_e_value": "sequential",
     "within_variance": "power",
 }
 
 __all__ = [
     "BadInput",
     "CaseTests",
+    "DriftGuard",
+    "FailureClusters",
     "Flips",
     "NewCases",
     "NormalRule",
@@ -97,28 +129,41 @@ __all__ = [
     "any_false_alarm",
     "benjamini_hochberg",
     "case_tests",
+    "case_weighted_p",
     "cases_needed",
     "clopper_pearson",
     "detectable_drop",
     "disagreement",
+    "drift_guard",
+    "failure_clusters",
     "fisher_imbalance",
     "flips",
     "holm",
     "is_significant",
+    "jeffreys",
     "jeffreys_rate",
     "minimal_drop",
+    "more_rounds",
     "new_cases",
     "newcombe",
+    "noise_factor",
     "normal_rate",
     "normal_rule",
+    "obf_boundaries",
+    "obf_spending",
     "paired_t",
     "paired_trials_verdict",
     "paired_verdict",
     "pass_at",
     "pass_hat",
+    "planned_drop",
+    "planned_trials",
     "rate_new_cases",
     "rate_these_cases",
+    "sign_flip_p",
+    "trials_to_show",
     "wilson",
+    "win_loss_e_value",
     "within_variance",
 ]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pytest_crashlab.stats.inputs import Ints
 
 POWER = 0.8
-FORMULA_FROM = 100
-"""Below this many trials an arm the formula promises too much and the drop is simulated."""
+FORMULA_FROM = 200
+"""Below this many trials in both arms together the formula promises too much: the drop is simulated."""
 
 _ROUNDS = 6
 _LEAST = 1e-6
@@ -96,7 +96,7 @@ def detectable_drop(a_pass: Counts, a_n: Counts, b_n: Counts) -> float | None:
 
     From the baseline's passes and trials, one entry a case, and the candidate's planned trials; cases
     without trials in either are left out. The baseline's cases are modelled as beta-binomial and the
-    candidate as the same cases shifted on the logit scale. From 100 trials an arm upwards: the normal
+    candidate as the same cases shifted on the logit scale. From 200 trials in both upwards: the normal
     formula with the candidate's own variance at the drop, iterated. Below: simulated with the mid-p
     test of ``paired_verdict`` (fixed seed, same answer every time).
 
@@ -115,7 +115,7 @@ def detectable_drop(a_pass: Counts, a_n: Counts, b_n: Counts) -> float | None:
 def drop_of_design(suite: SuiteModel, m: Ints, l_: Ints, x: Ints | None = None) -> float | None:
     """As ``detectable_drop`` for a suite that is known; ``x`` the baseline's passes where it has run."""
     iterated = _iterated_drop(suite, m, l_)
-    if min(m.sum(), l_.sum()) >= FORMULA_FROM:
+    if m.sum() + l_.sum() >= FORMULA_FROM:
         return iterated if iterated < suite.rate else None
     return _simulated_drop(simulated_power(suite, m, l_, x), suite.rate - _LEAST, iterated)
 

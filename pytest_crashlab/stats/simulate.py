@@ -52,16 +52,9 @@ def lower_p_values(x: Ints, m: Ints, y: Ints, l_: Ints) -> Floats:
     the whole support of the sum.
     """
     pmf = np.ones((x.shape[0], 1))
+    tables = {pair: _table(*pair) for pair in {(int(a), int(b)) for a, b in zip(m, l_, strict=True)}}
     for i in range(m.size):
-        t = x[:, i] + y[:, i]
-        trials = int(m[i] + l_[i])
-        every = np.arange(trials + 1)
-        low, log_pmf = log_hypergeometric(np.full_like(every, m[i]), np.full_like(every, l_[i]), every)
-        table = np.zeros((trials + 1, int(l_[i]) + 1))
-        for total in every:
-            step = np.exp(log_pmf[total][np.isfinite(log_pmf[total])])
-            table[total, low[total] : low[total] + step.size] = step
-        steps = table[t]
+        steps = tables[int(m[i]), int(l_[i])][x[:, i] + y[:, i]]
         grown = np.zeros((pmf.shape[0], pmf.shape[1] + steps.shape[1] - 1))
         for j in range(steps.shape[1]):
             grown[:, j : j + pmf.shape[1]] += pmf * steps[:, j : j + 1]
@@ -70,6 +63,17 @@ def lower_p_values(x: Ints, m: Ints, y: Ints, l_: Ints) -> Floats:
     here = pmf[np.arange(seen.size), seen]
     p: Floats = pmf.cumsum(axis=1)[np.arange(seen.size), seen] - here / 2
     return p
+
+
+def _table(m: int, l_: int) -> Floats:
+    """The pmf of the candidate's passes 0..l_, one row for each number of passes of both."""
+    every = np.arange(m + l_ + 1)
+    low, log_pmf = log_hypergeometric(np.full_like(every, m), np.full_like(every, l_), every)
+    table = np.zeros((every.size, l_ + 1))
+    for t in every:
+        step = np.exp(log_pmf[t][np.isfinite(log_pmf[t])])
+        table[t, low[t] : low[t] + step.size] = step
+    return table
 
 
 def _passes(luck: Floats, n: Ints, p: Floats) -> Ints:
