@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from pytest_crashlab.compare.sentences import count, several
-from pytest_crashlab.report.figures import (
-    ascii_text,
-    percent,
-    percent_interval,
-    points_interval,
-    signed_points,
-    text,
-)
+from pytest_crashlab.compare.sentences import count
+from pytest_crashlab.report import card
+from pytest_crashlab.report.card import names
+from pytest_crashlab.report.figures import percent, percent_interval, text
+from pytest_crashlab.report.layout import columns, draw, indented, unbroken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
     from pytest_crashlab.report import views
 
-_STYLES = {"Regressed": "bold red", "Improved": "bold green"}
-_PROVEN = {-1: "proven worse", 0: "moved, not proven", 1: "proven better"}
-MOST_MOVED = 10
 MOST_SITES = 3
 
 
@@ -55,57 +44,6 @@ def render_text(
     return draw(_session(view, full=full), width, color=color, encoding=encoding)
 
 
-def draw(parts: Iterable[RenderableType], width: int, *, color: bool, encoding: str = "utf-8") -> str:
-    """Rich renderables as text, without trailing blanks."""
-    console = Console(
-        file=(out := io.StringIO()),
-        width=width,
-        color_system="standard" if color else None,
-        force_terminal=color,
-        no_color=not color,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        _environ={},
-    )
-    for part in parts:
-        console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
-    lines = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-    drawn = f"{lines}\n" if lines else ""
-    return drawn if _is_utf8(encoding) else ascii_text(drawn)
-
-
-def _is_utf8(encoding: str) -> bool:
-    return encoding.lower().replace("-", "").replace("_", "") in {"utf8", "utf8sig"}
-
-
-def indented(line: str) -> RenderableType:
-    """A sentence under a heading, wrapped below itself."""
-    return Padding(Text(line), (0, 0, 0, 2))
-
-
-def unbroken(line: str) -> Text:
-    """A line with something to copy: it may be wider than the terminal."""
-    return Text(line, no_wrap=True)
-
-
-def columns(
-    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), wrap: int | None = None
-) -> RenderableType:
-    """Aligned columns; those in ``right`` to the right; column ``wrap`` takes what is left and wraps."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for index in range(len(rows[0]) if rows else 0):
-        table.add_column(
-            justify="right" if index in right else "left",
-            no_wrap=index != wrap,
-            overflow="fold",
-        )
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return Padding(table, (0, 0, 0, 2))
-
-
 def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]:
     yield from _head(view)
     yield ""
@@ -124,10 +62,10 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
         yield from _thresholds(view.thresholds)
     if view.verdict is not None:
         yield ""
-        yield from verdict(view.verdict)
+        yield from card.verdict(view.verdict)
     if view.gate is not None:
         yield ""
-        yield from gate(view.gate)
+        yield from card.gate(view.gate)
     if view.next_commands:
         yield ""
         yield "Next"
@@ -204,9 +142,9 @@ def _pass_rate(view: views.SessionView) -> Iterator[RenderableType]:
         + (f", {view.excluded} excluded (skipped or expected to fail)" if view.excluded else "")
     )
     if view.never:
-        yield indented(f"{count(len(view.never), 'case')} without a single pass: {_names(view.never)}")
+        yield indented(f"{count(len(view.never), 'case')} without a single pass: {names(view.never)}")
     if view.skipped:
-        yield indented(f"{count(len(view.skipped), 'case')} skipped: {_names(view.skipped)}")
+        yield indented(f"{count(len(view.skipped), 'case')} skipped: {names(view.skipped)}")
 
 
 def _rates(view: views.SessionView) -> Iterator[RenderableType]:
@@ -274,79 +212,6 @@ def _thresholds(thresholds: Sequence[views.ThresholdView]) -> Iterator[Renderabl
         yield indented(f"{count(of_cases, 'threshold')} of single cases met")
 
 
-def verdict(card: views.VerdictView) -> Iterator[RenderableType]:
-    """The verdict card: the word, what it rests on, what moved, what to keep in mind."""
-    yield Text(card.word, style=_STYLES.get(card.word, ""))
-    yield indented(text(card.sentence))
-    for reason in card.reasons:
-        yield indented(f"Reason: {text(reason.text)}")
-    if card.word == "No verdict" and card.delta is not None:
-        yield indented("The numbers below are not a verdict.")
-    if card.delta is not None:
-        yield from _intervals(card)
-    yield from _compared(card)
-    yield from _moved(card.moved)
-    for note in card.notes:
-        yield indented(f"Note: {text(note.text)}")
-    yield indented(
-        f"Interleaved: {'yes' if card.interleaved else 'no'}. Noise between equal runs (A/A factor): "
-        + ("not calibrated." if card.aa_factor is None else f"{card.aa_factor:.2f}.")
-    )
-    yield indented(text(card.honesty))
-
-
-def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
-    if card.low is not None and card.of == "these cases":
-        yield indented(f"These cases: {points_interval(card.low, card.high)} (95 %).")
-    if card.new_low is not None:
-        shown = "shown" if card.new_shown else "not shown"
-        interval = points_interval(card.new_low, card.new_high)
-        yield indented(f"New cases of this kind: {interval} (95 %); a change is {shown}.")
-    if card.mde is not None:
-        yield indented(
-            f"With this many trials a drop of {card.mde * 100:.1f} points would be found in 4 of 5 tries."
-        )
-    if card.margin is not None:
-        yield indented(f"Margin: {card.margin * 100:.1f} points.")
-
-
-def _compared(card: views.VerdictView) -> Iterator[RenderableType]:
-    left_out = sum(len(group.cases) for group in card.left_out)
-    if not card.baseline_id:
-        return
-    yield indented(
-        f"{count(card.compared, 'case')} compared ({card.worse} got worse, {card.better} got better, "
-        f"{card.unchanged} no change), {left_out} left out"
-    )
-    for group in card.left_out:
-        yield unbroken(f"    {len(group.cases)} {group.words} ({group.reason}): {_names(group.cases)}")
-
-
-def _moved(cases: Sequence[views.ComparedCaseView]) -> Iterator[RenderableType]:
-    if not cases:
-        return
-    yield indented("Cases that moved")
-    yield from (moved_line(case) for case in cases[:MOST_MOVED])
-    if len(cases) > MOST_MOVED:
-        yield unbroken(f"    and {len(cases) - MOST_MOVED} more")
-
-
-def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:
-    """One compared case: "3/4 -> 0/4  -75.0  moved, not proven  test_x.py::test_y"."""
-    change = f"{case.a_pass}/{case.a_n} -> {case.b_pass}/{case.b_n}"
-    word = _PROVEN[case.proven] if case.delta else "no change"
-    return unbroken(
-        f"{'':{indent}}{change:<14}  {signed_points(case.delta):>6}  {word:<17}  {text(case.case)}"
-    )
-
-
-def gate(view: views.GateView) -> Iterator[RenderableType]:
-    """What the exit code is, and why."""
-    yield Text(view.means)
-    for because in view.because:
-        yield indented(text(because))
-
-
 def _quiet(view: views.SessionView) -> Iterator[str]:
     rate = view.pass_rate
     line = (
@@ -361,7 +226,3 @@ def _quiet(view: views.SessionView) -> Iterator[str]:
     if view.gate is not None:
         because = text(view.gate.because[0]) if view.gate.because else ""
         yield f"{view.gate.means} {because}".rstrip()
-
-
-def _names(names: Sequence[str]) -> str:
-    return several([text(name) for name in names])

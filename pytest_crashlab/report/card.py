@@ -1,0 +1,100 @@
+"""The verdict card and the gate, as lines of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from pytest_crashlab.compare.sentences import count, several
+from pytest_crashlab.report.figures import points_interval, signed_points, text
+from pytest_crashlab.report.layout import indented, unbroken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from pytest_crashlab.report import views
+
+_STYLES = {"Regressed": "bold red", "Improved": "bold green"}
+_PROVEN = {-1: "proven worse", 0: "moved, not proven", 1: "proven better"}
+MOST_MOVED = 10
+
+
+def verdict(card: views.VerdictView) -> Iterator[RenderableType]:
+    """The verdict card: the word, what it rests on, what moved, what to keep in mind."""
+    yield Text(card.word, style=_STYLES.get(card.word, ""))
+    yield indented(text(card.sentence))
+    for reason in card.reasons:
+        yield indented(f"Reason: {text(reason.text)}")
+    if card.word == "No verdict" and card.delta is not None:
+        yield indented("The numbers below are not a verdict.")
+    if card.delta is not None:
+        yield from _intervals(card)
+    yield from _compared(card)
+    yield from _moved(card.moved)
+    for note in card.notes:
+        yield indented(f"Note: {text(note.text)}")
+    yield indented(
+        f"Interleaved: {'yes' if card.interleaved else 'no'}. Noise between equal runs (A/A factor): "
+        + ("not calibrated." if card.aa_factor is None else f"{card.aa_factor:.2f}.")
+    )
+    yield indented(text(card.honesty))
+
+
+def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
+    if card.low is not None and card.of == "these cases":
+        yield indented(f"These cases: {points_interval(card.low, card.high)} (95 %).")
+    if card.new_low is not None:
+        shown = "shown" if card.new_shown else "not shown"
+        interval = points_interval(card.new_low, card.new_high)
+        yield indented(f"New cases of this kind: {interval} (95 %); a change is {shown}.")
+    if card.mde is not None:
+        yield indented(
+            f"With this many trials a drop of {card.mde * 100:.1f} points would be found in 4 of 5 tries."
+        )
+    if card.margin is not None:
+        yield indented(f"Margin: {card.margin * 100:.1f} points.")
+
+
+def _compared(card: views.VerdictView) -> Iterator[RenderableType]:
+    left_out = sum(len(group.cases) for group in card.left_out)
+    if not card.baseline_id:
+        return
+    yield indented(
+        f"{count(card.compared, 'case')} compared ({card.worse} got worse, {card.better} got better, "
+        f"{card.unchanged} no change), {left_out} left out"
+    )
+    for group in card.left_out:
+        yield unbroken(f"    {len(group.cases)} {group.words} ({group.reason}): {names(group.cases)}")
+
+
+def _moved(cases: Sequence[views.ComparedCaseView]) -> Iterator[RenderableType]:
+    if not cases:
+        return
+    yield indented("Cases that moved")
+    yield from (moved_line(case) for case in cases[:MOST_MOVED])
+    if len(cases) > MOST_MOVED:
+        yield unbroken(f"    and {len(cases) - MOST_MOVED} more")
+
+
+def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:
+    """One compared case: "3/4 -> 0/4  -75.0  moved, not proven  test_x.py::test_y"."""
+    change = f"{case.a_pass}/{case.a_n} -> {case.b_pass}/{case.b_n}"
+    word = _PROVEN[case.proven] if case.delta else "no change"
+    return unbroken(
+        f"{'':{indent}}{change:<14}  {signed_points(case.delta):>6}  {word:<17}  {text(case.case)}"
+    )
+
+
+def gate(view: views.GateView) -> Iterator[RenderableType]:
+    """What the exit code is, and why."""
+    yield Text(view.means)
+    for because in view.because:
+        yield indented(text(because))
+
+
+def names(cases: Sequence[str]) -> str:
+    """The first few of the cases, made safe for a terminal."""
+    return several([text(case) for case in cases])

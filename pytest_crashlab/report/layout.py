@@ -1,0 +1,69 @@
+"""Lines and columns: the little that drawing text in a terminal takes."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pytest_crashlab.report.figures import ascii_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import RenderableType
+
+
+def draw(parts: Iterable[RenderableType], width: int, *, color: bool, encoding: str = "utf-8") -> str:
+    """Rich renderables as text, without trailing blanks."""
+    console = Console(
+        file=(out := io.StringIO()),
+        width=width,
+        color_system="standard" if color else None,
+        force_terminal=color,
+        no_color=not color,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        _environ={},
+    )
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
+    lines = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    drawn = f"{lines}\n" if lines else ""
+    return drawn if _is_utf8(encoding) else ascii_text(drawn)
+
+
+def _is_utf8(encoding: str) -> bool:
+    return encoding.lower().replace("-", "").replace("_", "") in {"utf8", "utf8sig"}
+
+
+def indented(line: str) -> RenderableType:
+    """A sentence under a heading, wrapped below itself."""
+    return Padding(Text(line), (0, 0, 0, 2))
+
+
+def unbroken(line: str) -> Text:
+    """A line with something to copy: it may be wider than the terminal."""
+    return Text(line, no_wrap=True)
+
+
+def columns(
+    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), wrap: int | None = None
+) -> RenderableType:
+    """Aligned columns; those in ``right`` to the right; column ``wrap`` takes what is left and wraps."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for index in range(len(rows[0]) if rows else 0):
+        table.add_column(
+            justify="right" if index in right else "left",
+            no_wrap=index != wrap,
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return Padding(table, (0, 0, 0, 2))
