@@ -6,7 +6,8 @@ import json
 import math
 import os
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_crashlab.errors import CorruptRun, StoreError
@@ -23,26 +24,29 @@ RowT = TypeVar("RowT", TrialRow, CheckRow)
 
 
 def encode(row: TrialRow, checks: Sequence[CheckRow] = ()) -> bytes:
-    """The journal line of an attempt: ASCII JSON, the row's fields and a list ``checks``."""
-    line = row.to_json()
-    tail = json.dumps([asdict(c) for c in checks], separators=(",", ":")) if checks else ""
+    """The journal line of an attempt: ASCII JSON, the fields of ``row.to_json()`` and ``checks``."""
+    line = _dump(row, checks)
     # JSON for the table reader: it refuses NaN, and turns half a surrogate pair into a NUL
-    if "NaN" in line or "Infinity" in line or "\\ud" in line or "\\ud" in tail:
-        line = _storable(row).to_json()
-        if checks:
-            tail = json.dumps([asdict(_storable(c)) for c in checks], separators=(",", ":"))
-    if tail:
-        line = f'{line[:-1]},"checks":{tail}}}'
+    if "NaN" in line or "Infinity" in line or "\\ud" in line:
+        line = _dump(_storable(row), [_storable(check) for check in checks])
     return line.encode("ascii") + b"\n"
+
+
+def _dump(row: TrialRow, checks: Sequence[CheckRow]) -> str:
+    data: dict[str, Any] = {n: v for n in _TYPES if (v := getattr(row, n)) is not None}
+    if checks:
+        data["checks"] = [{n: getattr(check, n) for n in _CHECK_TYPES} for check in checks]
+    return json.dumps(data, separators=(",", ":"))
 
 
 def _storable(row: RowT) -> RowT:
     changed: dict[str, Any] = {}
-    for name, value in asdict(row).items():
+    for field in fields(row):
+        value = getattr(row, field.name)
         if isinstance(value, float) and not math.isfinite(value):
-            changed[name] = None
-        elif isinstance(value, str):
-            changed[name] = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            changed[field.name] = None
+        elif isinstance(value, str) and not isinstance(value, StrEnum):
+            changed[field.name] = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return replace(row, **changed)
 
 
