@@ -54,7 +54,7 @@ def _within(
     for count in range(_ROUNDS):
         if high - low <= tolerance * max(1.0, abs(low), abs(high)):
             break
-        straight = math.isfinite(f_low) and math.isfinite(f_high) and count % 4 != 3
+        straight = math.isfinite(f_low) and math.isfinite(f_high) and count % 6 != 5
         middle = (low * f_high - high * f_low) / (f_high - f_low) if straight else (low + high) / 2
         if not low < middle < high:
             middle = (low + high) / 2

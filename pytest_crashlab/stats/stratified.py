@@ -86,6 +86,7 @@ class StratifiedTest:
         "_offset",
         "_pmf",
         "_steps",
+        "_widths",
         "at_highest",
         "at_lowest",
         "centre",
@@ -108,19 +109,21 @@ class StratifiedTest:
         )
         self.seen = seen
         self._observed = observed
+        self._widths = np.isfinite(self._log_pmf).sum(axis=1)
         lowest = int((size * low).sum())
-        highest = lowest + int((size * (np.isfinite(self._log_pmf).sum(axis=1) - 1)).sum())
-        _, self.expected, variance = self._moments(0.0)
+        highest = lowest + int((size * (self._widths - 1)).sum())
+        self.expected, variance = self._moments(0.0)
         self.at_lowest, self.at_highest = seen <= lowest, seen >= highest
         self.centre = 0.0
         if lowest < highest:
             # A sum at the end of its support has its centre at infinity: half a pass inside is as good.
             wanted = min(max(float(seen), lowest + 0.5), highest - 0.5)
             guess = (wanted - self.expected) / variance
+            # Any centre nearby serves as well.
             self.centre = crossing(
-                lambda theta: self._moments(theta)[1] - wanted, guess, 0.1 * (1 + abs(guess))
+                lambda theta: self._moments(theta)[0] - wanted, guess, 0.1 * (1 + abs(guess)), 1e-3
             )
-        self._cumulant = self._moments(self.centre)[0]
+        self._cumulant = self._cumulant_at(self.centre)
         start, self._pmf = self._convolve()
         self._index = seen - lowest - start
 
@@ -132,7 +135,7 @@ class StratifiedTest:
 
     def tail(self, theta: float = 0.0) -> Tail:
         """One-sided p-values under a common log odds ratio ``theta`` (0: nothing changed)."""
-        log_here = (theta - self.centre) * self.seen - self._moments(theta)[0] + self._cumulant
+        log_here = (theta - self.centre) * self.seen - self._cumulant_at(theta) + self._cumulant
         scale = math.exp(log_here)
         upper = theta <= self.centre
         beyond = self._pmf[self._index + 1 :] if upper else self._pmf[: self._index][::-1]
@@ -144,12 +147,6 @@ class StratifiedTest:
         tail, other = min(tail, 1.0), min(max(other, 0.0), 1.0)
         return Tail(low=other, high=tail) if upper else Tail(low=tail, high=other)
 
-    def log_odds_ratio(self) -> float:
-        """The conditional estimate; infinite where the sum is at an end of its support."""
-        if self.at_lowest and self.at_highest:
-            return 0.0
-        return -math.inf if self.at_lowest else math.inf if self.at_highest else self.centre
-
     def bound(self, side: int, alpha: float) -> float:
         """The log odds ratio below (``side`` -1) or above (+1) which the test rejects at ``alpha``."""
         if self.at_lowest if side < 0 else self.at_highest:
@@ -160,45 +157,50 @@ class StratifiedTest:
             p = tail.high if side < 0 else tail.low
             return -side * (math.log(p) - math.log(alpha)) if p > 0 else side * math.inf
 
-        spread = 1.96 / math.sqrt(max(self._moments(self.centre)[2], 1e-6))
-        return crossing(excess, self.centre + side * spread, spread / 2)
+        spread = 1.96 / math.sqrt(max(self._moments(self.centre)[1], 1e-6))
+        return crossing(excess, self.centre + side * spread, spread / 4, 1e-10)
 
     def delta(self, theta: float) -> float:
         """Expected mean over cases of candidate minus baseline pass share under ``theta``, given ``t``."""
         steps = self._steps
         if math.isinf(theta):
-            widths = np.isfinite(self._log_pmf).sum(axis=1) - 1
-            expected = steps.low + (widths if theta > 0 else 0)
+            expected = steps.low + (self._widths - 1 if theta > 0 else 0)
         else:
-            expected = steps.low + self._rows(theta)[1]
+            expected = steps.low + self._rows(theta)[0]
         return self._offset + float((steps.per_pass * expected).sum())
 
-    def _rows(self, theta: float) -> tuple[Floats, Floats, Floats]:
-        """Per group: log normaliser, mean and variance of the passes above the lowest, under ``theta``."""
-        y = self._steps.y
-        logits = self._log_pmf + theta * y
-        top = logits.max(axis=1, initial=-np.inf, keepdims=True)
-        mass = np.exp(logits - top)
-        total = mass.sum(axis=1)
-        mean = mass @ y / total
-        variance = mass @ (y * y) / total - mean * mean
-        return np.log(total) + top[:, 0], mean, variance
+    def _tilted(self, theta: float) -> tuple[Floats, Floats]:
+        """Per group: the probabilities under ``theta``, not normalised, and the log of their scale."""
+        logits = self._log_pmf + theta * self._steps.y
+        top = logits.max(axis=1)
+        return np.exp(logits - top[:, None]), top
 
-    def _moments(self, theta: float) -> tuple[float, float, float]:
-        """Cumulant, mean and variance of ``S`` under ``theta``."""
+    def _cumulant_at(self, theta: float) -> float:
+        """Log of the expectation of ``exp(theta S)`` when nothing changed."""
+        mass, top = self._tilted(theta)
         steps = self._steps
-        log_total, mean, variance = self._rows(theta)
-        cumulant = steps.count @ (log_total + theta * steps.low)
-        return float(cumulant), float(steps.count @ (steps.low + mean)), float(steps.count @ variance)
+        return float(steps.count @ (np.log(mass.sum(axis=1)) + top + theta * steps.low))
+
+    def _rows(self, theta: float) -> tuple[Floats, Floats]:
+        """Per group: mean and variance under ``theta`` of the passes above the lowest."""
+        mass, _ = self._tilted(theta)
+        y, total = self._steps.y, mass.sum(axis=1)
+        mean = mass @ y / total
+        return mean, mass @ (y * y) / total - mean * mean
+
+    def _moments(self, theta: float) -> tuple[float, float]:
+        """Mean and variance of ``S`` under ``theta``."""
+        mean, variance = self._rows(theta)
+        steps = self._steps
+        return float(steps.count @ (steps.low + mean)), float(steps.count @ variance)
 
     def _convolve(self) -> tuple[int, Floats]:
         """From where on the pmf of ``S`` at the centre matters, counted from the lowest sum, and the pmf."""
-        logits = self._log_pmf + self.centre * self._steps.y
-        log_total = self._rows(self.centre)[0]
+        tilted, _ = self._tilted(self.centre)
         queue: list[tuple[int, int, int, Floats]] = []
         for i, count in enumerate(self._steps.count):
-            row = logits[i]
-            row = np.exp(row[np.isfinite(row)] - log_total[i])
+            row = tilted[i, : self._widths[i]]
+            row = row / row.sum()
             start, pmf = _power(row, int(count))
             queue.append((pmf.size, i, start, pmf))
         # Short ones first: two long arrays meet only once.

@@ -1,0 +1,92 @@
+"""The same numbers, worked out another way: fractions, enumeration, scipy.stats."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+
+def sum_pmf(a_pass, a_n, b_pass, b_n, worth=None):
+    """Exact null pmf of the (weighted) sum of candidate passes, as fractions."""
+    pmf = {Fraction(0): Fraction(1)}
+    for i, (x, m, y, k) in enumerate(zip(a_pass, a_n, b_pass, b_n, strict=True)):
+        t = x + y
+        unit = Fraction(1) if worth is None else worth[i]
+        step = {
+            j * unit: Fraction(comb(k, j) * comb(m, t - j), comb(m + k, t))
+            for j in range(max(0, t - m), min(k, t) + 1)
+        }
+        grown = defaultdict(Fraction)
+        for (s, p), (j, q) in itertools.product(pmf.items(), step.items()):
+            grown[s + j] += p * q
+        pmf = dict(grown)
+    return pmf
+
+
+def two_sided(pmf, seen, weight):
+    low = sum((p for s, p in pmf.items() if s < seen), Fraction(0)) + weight * pmf[seen]
+    high = sum((p for s, p in pmf.items() if s > seen), Fraction(0)) + weight * pmf[seen]
+    return min(Fraction(1), 2 * min(low, high))
+
+
+def stratified_p(a_pass, a_n, b_pass, b_n, weight):
+    return two_sided(sum_pmf(a_pass, a_n, b_pass, b_n), Fraction(sum(b_pass)), weight)
+
+
+def case_weighted_p(a_pass, a_n, b_pass, b_n, weight):
+    worth = [Fraction(1, m) + Fraction(1, k) for m, k in zip(a_n, b_n, strict=True)]
+    seen = sum((w * y for w, y in zip(worth, b_pass, strict=True)), Fraction(0))
+    return two_sided(sum_pmf(a_pass, a_n, b_pass, b_n, worth), seen, weight)
+
+
+def sign_flip_p(a_pass, a_n, b_pass, b_n, weight):
+    d = [
+        Fraction(y, k) - Fraction(x, m)
+        for x, m, y, k in zip(a_pass, a_n, b_pass, b_n, strict=True)
+        if x * k != y * m
+    ]
+    pmf = defaultdict(Fraction)
+    for signs in itertools.product((1, -1), repeat=len(d)):
+        pmf[sum((s * abs(v) for s, v in zip(signs, d, strict=True)), Fraction(0))] += Fraction(1, 2 ** len(d))
+    return two_sided(pmf, sum(d, Fraction(0)), weight)
+
+
+def inverted_bound(a_pass, a_n, b_pass, b_n, side, weight, alpha=0.025):
+    """Bound of the mean difference by inverting the test with scipy's noncentral hypergeometric."""
+    t = [x + y for x, y in zip(a_pass, b_pass, strict=True)]
+    seen = sum(b_pass)
+
+    def strata(psi):
+        for total, m, k in zip(t, a_n, b_n, strict=True):
+            yield stats.nchypergeom_fisher(m + k, total, k, psi), total, m, k
+
+    def tail(log_psi):
+        pmf = np.ones(1)
+        for law, _, _, k in strata(math.exp(log_psi)):
+            pmf = np.convolve(pmf, law.pmf(np.arange(k + 1)))
+        beyond = pmf[seen + 1 :].sum() if side < 0 else pmf[:seen].sum()
+        return beyond + weight * pmf[seen] - alpha
+
+    log_psi = optimize.brentq(tail, -25, 25, xtol=1e-12)
+    changes = [law.mean() / k - (total - law.mean()) / m for law, total, m, k in strata(math.exp(log_psi))]
+    return float(np.mean(changes))
+
+
+@st.composite
+def paired_counts(draw, most_cases=7, most_trials=5, equal=False):
+    """Four lists of counts, one entry a case, at least one trial in each arm."""
+    n = draw(st.integers(1, most_cases))
+    k = draw(st.integers(1, most_trials))
+    trials = st.just(k) if equal else st.integers(1, most_trials)
+    a_n = draw(st.lists(trials, min_size=n, max_size=n))
+    b_n = draw(st.lists(trials, min_size=n, max_size=n))
+    a_pass = [draw(st.integers(0, m)) for m in a_n]
+    b_pass = [draw(st.integers(0, m)) for m in b_n]
+    return a_pass, a_n, b_pass, b_n
