@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.clusters import failure_cluster
 from pytest_crashlab.compare.sentences import SIGNIFICANT, count, p_words, several
 from pytest_crashlab.records.comparison import CaseDelta, Reason
 from pytest_crashlab.records.run import RunStatus
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.compare.counts import CaseCount, RunCounts
     from pytest_crashlab.compare.pairing import Pairing
-    from pytest_crashlab.store import Manifest
+    from pytest_crashlab.store import Manifest, StoredRun
 
 NORMAL_MINIMUM = 20
 _BROKEN_TRIALS = 3
@@ -123,6 +124,21 @@ def balance_blockers(a: RunCounts, b: RunCounts) -> Iterator[Reason]:
                 f"{total_a} in the baseline ({p_words(p)})."
             ),
         )
+
+
+def cluster_blockers(baseline: StoredRun, candidate: StoredRun) -> Iterator[Reason]:
+    """Failures of either run that come together in time over cases that have nothing in common."""
+    for run, arm, name in ((candidate, "b", "this run"), (baseline, "a", "the baseline")):
+        cluster = failure_cluster(run)
+        if cluster is not None:
+            yield Reason(
+                code=f"clustered_failures_{arm}",
+                text=(
+                    f"Failures of {name} cluster in time: from {cluster.when}, {cluster.failures} of "
+                    f"{cluster.trials} trials failed, over {count(cluster.cases, 'case')}. Something other "
+                    "than the cases may have failed; run them again."
+                ),
+            )
 
 
 def _instrument(cases: Iterable[CaseCount]) -> tuple[int, int]:

@@ -73,6 +73,7 @@ def compare_runs(
             pairing, minimum=blockers.NORMAL_MINIMUM if method is Method.NORMAL else 1
         ),
         *blockers.balance_blockers(a, b),
+        *blockers.cluster_blockers(baseline, candidate),
     ]
     new = pairing.left_out_as("new_in_b")
     notes = [
@@ -110,11 +111,11 @@ def compare_runs(
         sentence=_sentence(word, measured, method, options.margin),
         delta=measured.delta,
         p=_known(measured.p),
-        these=these_interval(measured, method),
+        these=None if math.isnan(measured.low) else these_interval(measured, method),
         new=new_of_kind,
         new_shown=shown,
         half_width=_known(measured.half_width),
-        possible_drop=_known(measured.possible_drop),
+        possible_drop=None if math.isnan(measured.low) else measured.possible_drop,
         mde=detectable(arms),
         cases=deltas,
         reasons=tuple(reasons),
@@ -125,11 +126,11 @@ def compare_runs(
 def no_baseline(
     candidate: StoredRun, why: str | None = None, options: CompareOptions | None = None
 ) -> Comparison:
-    """The comparison of a run whose baseline has no run yet; ``why`` it is missing, in a few words."""
+    """The comparison of a run whose baseline has no run yet; ``why`` it is missing, as a sentence."""
     options = options or CompareOptions()
     reason = blockers.NO_BASELINE
     if why:
-        reason = replace(reason, text=f"{reason.text.rstrip('.')} ({why.rstrip('.')}).")
+        reason = replace(reason, text=f"{reason.text} {why}")
     return Comparison(
         baseline_id="",
         candidate_id=candidate.manifest.id,

@@ -26,7 +26,7 @@ def pairing_notes(pairing: Pairing, b: RunCounts, new_never_passing: Sequence[st
     if pairing.pairs and (changed := pairing.left_out_as("pass_rule_changed")):
         yield Note(
             code="pass_rule_changed",
-            text=f"{_cases(changed)} {_be(changed)} left out because what makes them pass has changed.",
+            text=f"{_cases(changed)} {_be(changed)} left out because of a changed pass rule.",
         )
     if new_never_passing:
         yield Note(

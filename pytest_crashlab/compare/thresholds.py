@@ -73,5 +73,5 @@ def _pass_rate(counts: RunCounts, least: float) -> ThresholdResult:
             name="min_pass_rate", case=None, met=True, text=f"{text}; at least {wanted} was asked for."
         )
     waiting = count(counts.undecided + counts.missing, "trial")
-    text += f" and {waiting} gave no decision: they could still lift it above or below {wanted}."
+    text += f" and {waiting} gave no decision, so it cannot be said whether it reaches {wanted}."
     return ThresholdResult(name="min_pass_rate", case=None, met=None, text=text)
