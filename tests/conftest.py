@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 # pytester restores sys.modules after an in-process session; a compiled module that was first imported
 # inside one cannot be imported a second time, so those that sessions use are loaded before.
 import numpy as np
 import polars as pl
 import scipy.special
 
+import pytest_crashlab
+
 pytest_plugins = ["pytester"]
 
 _PRELOADED = (np, pl, scipy.special)
+
+# For the same reason: a package keeps its submodule as an attribute when sys.modules forgets it, and
+# the next session would mix old and new classes.
+for _module in pkgutil.walk_packages(pytest_crashlab.__path__, "pytest_crashlab."):
+    importlib.import_module(_module.name)

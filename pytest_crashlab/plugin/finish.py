@@ -122,8 +122,6 @@ def promote_if_asked(
     Only a session that ends in 0 promotes, and never a Regressed one, nor one without a verdict
     unless that is because there was no baseline yet.
     """
-    from pytest_crashlab.store.promotion import promote
-
     name = session.settings.save_baseline
     if name is None or session.store is None:
         return None, False
@@ -134,8 +132,17 @@ def promote_if_asked(
         return f"Not saved as baseline {name}: the session ends with exit code {exit_status}.", False
     if word is Word.REGRESSED or (word is Word.NO_VERDICT and not first):
         return f"Not saved as baseline {name}: the verdict is {word.value}.", False
+    from pytest_crashlab.store.promotion import promote
+
     try:
-        promote(session.store, name, session.run_id, from_branch=session.settings.from_branch)
+        promote(
+            session.store,
+            name,
+            session.run_id,
+            cwd=session.config.rootpath,
+            expected=session.replaces,
+            from_branch=session.settings.from_branch,
+        )
     except CrashlabError as error:
-        return f"Not saved as baseline {name}: {error}", False
+        return str(error), False
     return f"Saved as baseline {name}.", True

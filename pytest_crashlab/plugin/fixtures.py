@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_crashlab.plugin.trial import Trial
+    from pytest_crashlab.plugin.author import Trial
 
 
 @pytest.fixture

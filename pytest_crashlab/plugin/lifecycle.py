@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crashlab.plugin import gating
+from pytest_crashlab.plugin import gating, judging
+from pytest_crashlab.plugin.author import Assigned, Trial, derive_seed, relative_site
 from pytest_crashlab.plugin.classify import Classifier
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Markers
 from pytest_crashlab.plugin.rows import row_of
-from pytest_crashlab.plugin.trial import Assigned, Trial, derive_seed, relative_site
 from pytest_crashlab.records.outcome import (
-    BUILTIN_OUTCOMES,
-    CRASHED,
     DEFAULT_VOCABULARY,
     FAILED,
-    INSTRUMENT_OUTCOMES,
     SKIPPED,
     XFAILED,
     Decision,
@@ -165,14 +162,10 @@ class Lifecycle:
     def _setup_failure(
         self, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
     ) -> Assigned:
-        label = "setup_error"
         error = None if call.excinfo is None else call.excinfo.value
-        if error is not None:
-            named = self._classifier.label(error, Phase.PREPARE.value)
-            if _is_interruption(error):
-                label = "interrupted"
-            elif named in INSTRUMENT_OUTCOMES:
-                label = named
+        if error is None:
+            return self._assign("setup_error", item, call, report, Phase.PREPARE)
+        label = judging.label_of(error, Phase.PREPARE, None, self._vocabulary(item), self._classifier)
         return self._assign(label, item, call, report, Phase.PREPARE)
 
     def _call(
@@ -209,30 +202,14 @@ class Lifecycle:
         error = None if call.excinfo is None else call.excinfo.value
         if error is None:  # a strict xpass: nothing was raised, and that is the failure
             return self._assign(FAILED.label, item, call, report, Phase.RUN)
-        if _is_interruption(error):
-            return self._assign("interrupted", item, call, report, Phase.RUN)
         trial = state.trial
-        phase = _phase_of(trial, error, item)
-        asserted = isinstance(error, AssertionError | pytest.fail.Exception)
-        named = self._classifier.label(error, phase.value)
-        if phase is Phase.RUN:
-            is_target = trial is not None and trial.target is not None
-            fallback = CRASHED.label if is_target or not asserted else FAILED.label
-            # In a plain test an assertion speaks; only what is no assertion is classified,
-            # but for pytest-timeout, which reports through pytest.fail.
-            if asserted and not is_target and named != "wall_clock":
-                named = None
-        elif phase is Phase.PREPARE:
-            fallback, named = "setup_error", named if named in INSTRUMENT_OUTCOMES else None
-        else:
-            fallback = FAILED.label if asserted else "verifier_error"
-            if named != "wall_clock" and (asserted or named not in INSTRUMENT_OUTCOMES):
-                named = None
-        if trial is not None and phase is Phase.VERIFY and asserted and named is None:
+        phase = judging.phase_of(trial, error, item)
+        if trial is not None and phase is Phase.VERIFY and isinstance(error, AssertionError):
             explicit = _explicit_before_assertion(trial, report)
             if explicit is not None:
                 return explicit
-        return self._assign(named or fallback, item, call, report, phase)
+        label = judging.label_of(error, phase, trial, self._vocabulary(item), self._classifier)
+        return self._assign(label, item, call, report, phase)
 
     def _teardown(self, state: ItemState, item: pytest.Item, report: pytest.TestReport) -> None:
         if report.failed:
@@ -253,8 +230,9 @@ class Lifecycle:
         vocabulary = self._vocabulary(item)
         message = _first_line(report)
         if label not in vocabulary:
-            label, message = "misdeclared", f"outcome {label!r} is not in the test's vocabulary: {message}"
-        outcome = BUILTIN_OUTCOMES[label] if label in INSTRUMENT_OUTCOMES else vocabulary[label]
+            message = f"outcome {label!r} is not in the test's vocabulary: {message}"
+            label = judging.MISDECLARED
+        outcome = vocabulary[label]
         return Assigned(outcome=outcome, site=self._raise_site(item, call), phase=phase, message=message)
 
     def _show(self, assigned: Assigned, item: pytest.Item, report: pytest.TestReport) -> None:
@@ -290,22 +268,6 @@ class Lifecycle:
         return self._own_site(item)
 
 
-def _phase_of(trial: Trial | None, error: BaseException, item: pytest.Item) -> Phase:
-    if trial is None:
-        return Phase.RUN
-    if trial.run_error is not None:
-        return Phase.RUN if trial.run_error is error else Phase.VERIFY
-    if trial.target is not None:
-        return trial.phase
-    return Phase.PREPARE if _will_call_run(item) else Phase.RUN
-
-
-def _will_call_run(item: pytest.Item) -> bool:
-    """Whether the body names ``.run``: then what precedes it prepares, and is not the target."""
-    code = getattr(getattr(item, "function", None), "__code__", None)
-    return code is not None and "run" in code.co_names
-
-
 def _explicit_before_assertion(trial: Trial, report: pytest.TestReport) -> Assigned | None:
     """What an author named before an assertion failed: a pass contradicts it, another label stands."""
     if trial.explicit_pass_site is not None:
@@ -326,11 +288,6 @@ def _skip_reason(report: pytest.TestReport) -> str | None:
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2]).removeprefix("Skipped: ")
     return None
-
-
-def _is_interruption(error: BaseException) -> bool:
-    # SystemExit is no interruption: a target that calls sys.exit() has crashed.
-    return isinstance(error, KeyboardInterrupt | pytest.exit.Exception)
 
 
 def _first_line(report: pytest.TestReport) -> str:

@@ -19,7 +19,7 @@ _PACKAGES = ("pytest-crashlab", "pytest", "pytest-xdist", "numpy", "scipy", "pol
 
 def new_manifest(session: RunSession) -> Manifest:
     """The manifest of a run that is about to begin."""
-    from pytest_crashlab.store.git import git_fields
+    from pytest_crashlab.store.git import git_fields, read_head
     from pytest_crashlab.store.schema import Manifest
 
     settings = session.settings
@@ -36,7 +36,7 @@ def new_manifest(session: RunSession) -> Manifest:
         method=settings.method,
         margin=settings.margin,
         baseline=baseline_fields(session),
-        git=git_fields(session.config.rootpath),
+        git=git_fields(read_head(session.config.rootpath)),
         environment=environment(),
     )
 
@@ -50,7 +50,7 @@ def baseline_fields(session: RunSession) -> dict[str, Any] | None:
         "ref": session.settings.baseline,
         "id": None if resolution.run is None else resolution.run.id,
         "reason": resolution.reason,
-        "notes": list(resolution.notes),
+        "notes": [note.text for note in resolution.notes],
     }
 
 

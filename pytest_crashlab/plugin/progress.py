@@ -41,7 +41,7 @@ class Progress:
     def begin(self) -> None:
         """Take over from pytest's letters, where this session has several trials and default verbosity."""
         reporter = self._reporter()
-        if reporter is None or self._config.option.verbose != 0 or self._session.store is None:
+        if reporter is None or self._config.option.verbose != 0 or not self._session.started:
             return
         self._started = self._shown = time.monotonic()
         self._live = bool(getattr(reporter, "isatty", False))

@@ -29,9 +29,10 @@ T = TypeVar("T")
 class RunSession:
     """What is known of the run from the options to its last row.
 
-    ``resolution`` how the baseline was found (None: none asked for); ``baseline`` the stored run;
-    ``selection`` what is planned, once collected; ``recorder`` the rows, once something is planned;
-    ``problem`` a usage error that came up too late to raise; ``store_error`` why recording stopped.
+    ``replaces`` the run that ``--save-baseline``'s name stood for at the start; ``resolution`` how the
+    baseline was found (None: none asked for); ``baseline`` the stored run; ``selection`` what is
+    planned, once collected; ``recorder`` the rows, once something is planned; ``problem`` a usage
+    error that came up too late to raise; ``store_error`` why recording stopped.
     """
 
     def __init__(self, config: pytest.Config, settings: Settings, seed: int) -> None:
@@ -39,7 +40,9 @@ class RunSession:
         self.settings = settings
         self.seed = seed
         self.run_id = new_run_id()
+        self.started = False
         self.store: Store | None = None
+        self.replaces: str | None = None
         self.resolution: Resolution | None = None
         self.baseline: StoredRun | None = None
         self.selection: Selection | None = None
@@ -55,8 +58,12 @@ class RunSession:
         conflicts.refuse(self.config)
         from pytest_crashlab.store.runs import Store
 
-        wants_store = not self.config.option.collectonly
-        self.store = Store.open(self.settings.store, create=wants_store)
+        self.started = True
+        if self.config.option.collectonly and not self.settings.store.exists():
+            return  # nothing is stored, so nothing is created, and there is no run to compare with
+        self.store = Store.open(self.settings.store, create=not self.config.option.collectonly)
+        if self.settings.save_baseline is not None:
+            self.replaces = self.store.refs.read(self.settings.save_baseline)
         if self.settings.baseline is not None:
             self._resolve(self.store, self.settings.baseline)
         self.gated_cases = self._gated()
@@ -64,7 +71,14 @@ class RunSession:
     def _resolve(self, store: Store, ref: str) -> None:
         from pytest_crashlab.store.baseline_refs import resolve_baseline
 
-        self.resolution = resolve_baseline(store, ref, cwd=self.config.rootpath)
+        self.resolution = resolve_baseline(
+            store,
+            ref,
+            cwd=self.config.rootpath,
+            own_run=self.run_id,
+            saving=self.settings.save_baseline,
+            environment=manifest.environment(),
+        )
         if self.resolution.run is not None:
             self.baseline = self.resolution.load()
 
@@ -89,7 +103,7 @@ class RunSession:
     def orders(self) -> Orders:
         """What the process that runs the tests must know."""
         return Orders(
-            active=self.store is not None,
+            active=self.started,
             seed=self.seed,
             baseline_k=None if self.baseline is None else self.baseline.manifest.k,
             gate=self.gated_cases,
@@ -111,7 +125,7 @@ class RunSession:
 
     def planned_by_ids(self, ids: list[str]) -> None:
         """Begin the run with what ids tell, so that a worker's early death leaves no trial unplanned."""
-        if self.selection is not None or self.store is None:
+        if self.selection is not None or not self.started:
             return
         planned: dict[str, int] = {}
         grouped = is_grouped(self.config)
@@ -124,7 +138,7 @@ class RunSession:
 
     def _begin(self) -> RunWriter:
         if self.writer is None:
-            if self.store is None:  # trials asked for by a marker that a worker found
+            if not self.started:  # trials asked for by a marker that a worker found
                 self.start()
             self.writer = self._opened().begin(manifest.new_manifest(self))
             self.recorder = Recorder(self.writer)

@@ -10,13 +10,20 @@ from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.plugin import cache, finish, gating, workers
 from pytest_crashlab.plugin.finish import NO_VERDICT
 from pytest_crashlab.plugin.progress import Progress
-from pytest_crashlab.plugin.summary import header_lines, plan_lines, print_summary
+from pytest_crashlab.plugin.summary import (
+    Ending,
+    build_view,
+    header_lines,
+    plan_lines,
+    print_summary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pytest_crashlab.plugin.finish import Conclusion
     from pytest_crashlab.plugin.session import RunSession
+    from pytest_crashlab.report.views import SessionView
 
 
 _Status = tuple[str, str, "str | tuple[str, dict[str, bool]]"]
@@ -29,9 +36,8 @@ class SessionHooks:
         self._config = config
         self._session = session
         self._progress = Progress(config, session)
-        self._conclusion: Conclusion | None = None
-        self._promotion: str | None = None
-        self._exit_status = 0
+        self._view: SessionView | None = None
+        self._ending = Ending()
         self._announced = not workers.distributes(config)
 
     def pytest_report_header(self) -> list[str]:
@@ -81,32 +87,41 @@ class SessionHooks:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Judge the run; only 0 is ever raised, to 1 or 10."""
         self._progress.end()
-        status = int(session.exitstatus)
         if self._session.problem is not None:
-            session.exitstatus = self._exit_status = pytest.ExitCode.USAGE_ERROR
-            return
-        if self._session.recorder is None:
-            return
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif self._session.recorder is not None:
+            status = self._judge(session, int(session.exitstatus))
+            if status != int(session.exitstatus):
+                session.exitstatus = status
+        self._ending.exit_status = int(session.exitstatus)
+
+    def _judge(self, session: pytest.Session, status: int) -> int:
+        """Conclude the run; return the exit status of the session."""
         try:
             conclusion = finish.conclude(self._session, finish.run_status(self._session, session, status))
         except CrashlabError as error:
             self._session.store_error = self._session.store_error or str(error)
-            if status == 0 and self._session.resolution is not None:
-                session.exitstatus = self._exit_status = NO_VERDICT
-            return
-        self._conclusion = conclusion
-        self._finish(session, conclusion, status)
-
-    def _finish(self, session: pytest.Session, conclusion: Conclusion, status: int) -> None:
+            gated = self._session.resolution is not None or self._session.settings.min_pass_rate is not None
+            return NO_VERDICT if status == 0 and gated else status
         if status == 0 and conclusion.gate is not None:
             status = conclusion.gate.exit_code
-        self._promotion, promoted = finish.promote_if_asked(self._session, conclusion, status)
-        if self._promotion is not None and not promoted and status == 0:
+        self._ending.promotion, promoted = finish.promote_if_asked(self._session, conclusion, status)
+        if self._ending.promotion is not None and not promoted and status == 0:
             status = 1
-        if status != int(session.exitstatus):
-            session.exitstatus = status
-        self._exit_status = status
+        self._report(conclusion)
         cache.rewrite(self._config, failed=self._failed_cases(conclusion), ran=self._ran_cases())
+        return status
+
+    def _report(self, conclusion: Conclusion) -> None:
+        self._view = build_view(self._session, conclusion)
+        path = self._session.settings.junit
+        if path is not None:
+            from pytest_crashlab.report.junit import write_junit
+
+            try:
+                write_junit(path, conclusion.run, self._view)
+            except CrashlabError as error:
+                self._ending.report_problem = str(error)
 
     def _ran_cases(self) -> set[str]:
         recorder = self._session.recorder
@@ -127,4 +142,4 @@ class SessionHooks:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what the run came to, after pytest's own failures."""
-        print_summary(terminalreporter, self._session, self._conclusion, self._promotion, self._exit_status)
+        print_summary(terminalreporter, self._session, self._view, self._ending)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.plugin.manifest import is_partial
 from pytest_crashlab.records.comparison import Word
 
 if TYPE_CHECKING:
@@ -12,17 +15,21 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.plugin.finish import Conclusion
     from pytest_crashlab.plugin.session import RunSession
+    from pytest_crashlab.report.views import SessionView
+
+
+@dataclass(slots=True)
+class Ending:
+    """How the session ends: its exit code, what became of a promotion, what could not be written."""
+
+    exit_status: int = 0
+    promotion: str | None = None
+    report_problem: str | None = None
 
 
 def baseline_line(session: RunSession) -> str | None:
     """Which run is compared with, and why that one; None where no baseline was asked for."""
-    resolution = session.resolution
-    if resolution is None:
-        return None
-    ref = session.settings.baseline
-    if resolution.run is None:
-        return f"baseline {ref}: {resolution.reason}"
-    return f"baseline {resolution.reason}"
+    return None if session.resolution is None else session.resolution.reason
 
 
 def header_lines(session: RunSession) -> list[str]:
@@ -30,7 +37,7 @@ def header_lines(session: RunSession) -> list[str]:
     line, resolution = baseline_line(session), session.resolution
     if line is None or resolution is None:
         return []
-    return [f"crashlab: {line}", *(f"crashlab: note: {note}" for note in resolution.notes)]
+    return [f"crashlab: {line}", *(f"crashlab: note: {note.text}" for note in resolution.notes)]
 
 
 def plan_lines(session: RunSession) -> list[str]:
@@ -52,6 +59,8 @@ def plan_lines(session: RunSession) -> list[str]:
     lines = [f"crashlab: {trials}"]
     if len(planned) < selection.collected:
         lines.append(f"crashlab: {len(planned)} of {selection.collected} cases selected")
+    elif is_partial(session.config, selection):
+        lines.append("crashlab: a selection of cases: compared, and not to be promoted")
     lines += [f"crashlab: runs once only, {why}: {case}" for case, why in selection.once]
     return lines
 
@@ -73,38 +82,47 @@ def next_commands(session: RunSession, conclusion: Conclusion) -> list[str]:
     return [f"crashlab{store} view {run}"]
 
 
+def build_view(session: RunSession, conclusion: Conclusion) -> SessionView:
+    """Everything there is to show of a finished session."""
+    from pytest_crashlab.report.build import session_summary
+
+    return session_summary(
+        conclusion.run,
+        conclusion.numbers,
+        conclusion.comparison,
+        conclusion.thresholds,
+        conclusion.gate,
+        baseline_line=(baseline_line(session) or "").removeprefix("baseline ") or None,
+        next_commands=next_commands(session, conclusion),
+    )
+
+
 def print_summary(
-    reporter: pytest.TerminalReporter,
-    session: RunSession,
-    conclusion: Conclusion | None,
-    promotion: str | None,
-    exit_status: int,
+    reporter: pytest.TerminalReporter, session: RunSession, view: SessionView | None, ending: Ending
 ) -> None:
     """Print what the run came to, or why that cannot be said."""
     if session.problem is not None:
         reporter.write_line(f"ERROR: {session.problem}", red=True)
         return
-    if conclusion is not None:
-        from pytest_crashlab.report import render_text, session_summary
+    if view is not None:
+        from pytest_crashlab.report.terminal import render_text
 
-        reporter.ensure_newline()
-        verbosity = session.config.option.verbose
-        view = session_summary(
-            conclusion.run,
-            conclusion.numbers,
-            conclusion.comparison,
-            conclusion.thresholds,
-            conclusion.gate,
-            baseline_line=baseline_line(session),
-            next_commands=next_commands(session, conclusion),
-            exit_code=exit_status,
-            promotion=promotion,
+        writer, verbosity = session.config.get_terminal_writer(), session.config.option.verbose
+        text = render_text(
+            view,
+            width=writer.fullwidth,
+            color=writer.hasmarkup,
+            encoding=getattr(sys.stdout, "encoding", None) or "utf-8",
+            quiet=verbosity < 0,
         )
-        writer = session.config.get_terminal_writer()
-        text = render_text(view, width=writer.fullwidth, color=writer.hasmarkup, quiet=verbosity < 0)
-        reporter.write_sep("=", "crashlab")
-        reporter.write(text if text.endswith("\n") else f"{text}\n")
+        if verbosity >= 0:
+            reporter.write_sep("=", "crashlab")
+        reporter.write(text)
+        if view.gate is not None and ending.exit_status != view.gate.exit_code:
+            reporter.write_line(
+                f"The session ends with exit code {ending.exit_status}, which does not come from the gate."
+            )
+    for line in filter(None, (ending.promotion, ending.report_problem)):
+        reporter.write_line(line)
     if session.store_error is not None:
-        reporter.write_line(
-            f"crashlab: the run is not complete in the store: {session.store_error}", red=True
-        )
+        reporter.write_line(f"crashlab: the run is not whole in the store: {session.store_error}", red=True)

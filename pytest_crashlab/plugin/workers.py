@@ -64,8 +64,13 @@ def is_worker(config: pytest.Config) -> bool:
 
 
 def distributes(config: pytest.Config) -> bool:
-    """Whether this process is a controller that leaves the tests to workers."""
-    return config.pluginmanager.has_plugin("dsession")
+    """Whether this process is a controller that leaves the tests to workers.
+
+    Read from the options, since xdist registers its own session only when it is configured, before
+    or after this package.
+    """
+    option = config.option
+    return getattr(option, "dist", "no") != "no" and not option.collectonly and not is_worker(config)
 
 
 def tell_usage_error(config: pytest.Config, message: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +10,8 @@ import pytest
 from pytest_crashlab.store import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_crashlab.store import Manifest, StoredRun
 
 

@@ -127,10 +127,8 @@ SHOP = Vocabulary(
     Outcome.failed("horizon_exhausted", "The agent used all of its turns.", completed=False),
     Outcome.instrument("shop_down", "The shop did not answer."),
 )
-pytestmark = [
-    pytest.mark.outcomes(SHOP),
-    pytest.mark.checks(Check("amount", must="equals the total"), Check("tidy", must="no more", required=False)),
-]
+CHECKS = Check("amount", must="equals the total"), Check("tidy", must="no more", required=False)
+pytestmark = [pytest.mark.outcomes(SHOP), pytest.mark.checks(*CHECKS)]
 
 def amount(trial, ok=True):
     trial.check("amount", ok, expected=30, observed=30 if ok else 3)
@@ -262,7 +260,7 @@ def test_trial_fixture(suite: Suite) -> None:
     assert (rows["horizon"]["t"], rows["horizon"]["horizon"], rows["horizon"]["t_unit"]) == (5, 5, "turns")
     assert rows["horizon"]["target_completed"] is False
     assert rows["explicit_fail"]["target_completed"] is True
-    lines = EVAL.splitlines()
+    lines = (suite.root / "test_eval.py").read_text().splitlines()
     assert (
         lines[int(rows["explicit_fail"]["site"].partition(":")[2]) - 1] == '    trial.outcome("wrong_amount")'
     )

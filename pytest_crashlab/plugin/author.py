@@ -213,6 +213,11 @@ class Trial:
         return self._explicit is not None
 
     @property
+    def has_judged(self) -> bool:
+        """Whether the author has begun to judge: named an outcome or evaluated a check."""
+        return self.has_explicit or bool(self.results)
+
+    @property
     def explicit_pass_site(self) -> str | None:
         """Where a pass label was assigned, if one was."""
         explicit = self._explicit
