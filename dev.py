@@ -50,7 +50,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "docs": (
         "build the documentation into site/",
         ("docs",),
-        ("-m", "mkdocs", "build", "--strict", "--quiet"),
+        ("-m", "mkdocs", "build", "--strict"),
     ),
     "tox": ("run a tox environment, for example `dev.py tox -e lowest`", ("dev",), ("-m", "tox")),
 }
@@ -122,6 +122,7 @@ def run(name: str, arguments: list[str]) -> int:
     """Run one command in the environment; its exit code."""
     _, extras, command = COMMANDS[name]
     python = prepare(extras)
+    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # an advertisement among the warnings
     code = subprocess.run([str(python), *command, *arguments], cwd=ROOT, check=False).returncode
     if name == "lint" and code == 0 and not arguments:
         code = subprocess.run(
