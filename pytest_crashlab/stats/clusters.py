@@ -53,7 +53,11 @@ def failure_clusters(case: Counts, failed: npt.NDArray[Any] | list[bool]) -> Fai
     """
     codes = counts("case", case)
     flags = np.asarray(failed)
-    if flags.ndim != 1 or flags.dtype.kind not in "biu" or ((flags != 0) & (flags != 1)).any():
+    if (
+        flags.ndim != 1
+        or (flags.size and flags.dtype.kind not in "biu")
+        or ((flags != 0) & (flags != 1)).any()
+    ):
         raise BadInput("failed must be one flat list of true and false.")
     same_length("case", codes, "failed", flags)
     if not codes.size:

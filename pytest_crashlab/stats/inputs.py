@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
+Numbers: TypeAlias = Ints | Floats
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Counts: TypeAlias = "npt.NDArray[Any] | Sequence[int]"
 Reals: TypeAlias = "npt.NDArray[Any] | Sequence[float]"

@@ -10,18 +10,18 @@ import numpy as np
 from pytest_crashlab.stats.intervals import Z95, difference, t95, wilson
 
 if TYPE_CHECKING:
-    from pytest_crashlab.stats.inputs import Floats, Ints
+    from pytest_crashlab.stats.inputs import Floats, Numbers
 
 _ALIKE = 1e6
 
 
-def prior_strength(passes: Ints, n: Ints) -> float:
+def prior_strength(passes: Numbers, n: Numbers) -> float:
     """``a + b`` of the beta distribution that the cases' pass probabilities are spread like, 0.5..1e6.
 
     ``(1 - rho) / rho`` with ``rho`` the moment estimate of the intraclass correlation of
     ``passes/n`` (Kleinman 1973). 1e6, all cases alike, where nothing shows a spread.
     """
-    rate = (int(passes.sum()) + 0.5) / (int(n.sum()) + 1)
+    rate = (float(passes.sum()) + 0.5) / (float(n.sum()) + 1)
     noise = float(np.mean(1 / n))
     if n.size < 2 or noise >= 1:
         return _ALIKE
@@ -29,7 +29,7 @@ def prior_strength(passes: Ints, n: Ints) -> float:
     return min(max((1 - rho) / rho, 0.5), _ALIKE) if rho > 0 else _ALIKE
 
 
-def between_case_gain(passes: Ints, n: Ints) -> float:
+def between_case_gain(passes: Numbers, n: Numbers) -> float:
     """How much more a trial says about the mean of *these* cases than one of a homogeneous suite, >= 1.
 
     Cases that differ (some always pass, some never) leave less within-case variance than ``p q``: it
@@ -38,7 +38,7 @@ def between_case_gain(passes: Ints, n: Ints) -> float:
     strength = prior_strength(passes, n)
     if strength >= _ALIKE:
         return 1.0
-    rate = (int(passes.sum()) + 0.5) / (int(n.sum()) + 1)
+    rate = (float(passes.sum()) + 0.5) / (float(n.sum()) + 1)
     alpha = strength * rate + passes
     beta = strength * (1 - rate) + n - passes
     total = strength + n
@@ -47,13 +47,14 @@ def between_case_gain(passes: Ints, n: Ints) -> float:
 
 
 def conditional_mover(
-    x: Ints, m: Ints, y: Ints, l_: Ints, weights: Floats | None = None
+    x: Numbers, m: Numbers, y: Numbers, l_: Numbers, weights: Floats | None = None
 ) -> tuple[float, float]:
     """95 % interval of the mean difference over *these* cases: Wilson per arm, square-and-add.
 
     The effective trials of an arm are ``gain / sum(w^2/m)`` with :func:`between_case_gain` over both
     arms. Source: Newcombe 1998 with the variance of a stratified mean. Assumes independent arms.
-    Every ``m`` and ``l_`` >= 1.
+    Every ``m`` and ``l_`` >= 1; passes may be
+    expected ones, not whole.
     """
     w = np.full(m.size, 1 / m.size) if weights is None else weights
     gain = between_case_gain(x + y, m + l_)
@@ -63,7 +64,7 @@ def conditional_mover(
     return difference(a, wilson(a, sizes[0]), b, wilson(b, sizes[1]))
 
 
-def stratified_wilson(passes: Ints, n: Ints) -> tuple[float, float]:
+def stratified_wilson(passes: Numbers, n: Numbers) -> tuple[float, float]:
     """95 % interval of the mean pass share over *these* cases; every ``n`` >= 1, at least one case.
 
     Wilson with the effective trials of :func:`conditional_mover` for a single arm.
@@ -97,7 +98,7 @@ def clustered_wilson(shares: Floats, trials: float) -> tuple[float, float]:
     return wilson(rate, clustered_size(shares, trials), t95(shares.size - 1))
 
 
-def clustered_mover(x: Ints, m: Ints, y: Ints, l_: Ints) -> tuple[float, float]:
+def clustered_mover(x: Numbers, m: Numbers, y: Numbers, l_: Numbers) -> tuple[float, float]:
     """95 % interval of the mean difference over *new* cases: clustered Wilson per arm, paired.
 
     Source: Newcombe 1998b, method 10, with clustered arms and the correlation of their case shares.

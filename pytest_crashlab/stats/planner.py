@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_crashlab.stats.inputs import Counts, arm, paired_arms, share, whole
+from pytest_crashlab.stats.mover import conditional_mover
 from pytest_crashlab.stats.power import drop_of_design
 from pytest_crashlab.stats.suite import assumed_suite, fit_suite
 from pytest_crashlab.stats.verdict import paired_verdict
@@ -85,25 +85,28 @@ def more_rounds(
 ) -> int | None:
     """How many more rounds (a trial of every case) would bring the interval inside ``margin``.
 
-    If the difference stays where it is; ``both`` whether the baseline is run again as well. Scales
-    the interval of ``paired_verdict`` by the trials' standard error. 0 when it is inside already,
-    None when the difference itself is not, when ``most`` rounds are not enough, or without a case.
-    Raises BadInput.
+    If every share of passes stays where it is; ``both`` whether the baseline is run again as well.
+    The interval of ``paired_verdict`` is taken to shrink as its conditional MOVER interval does. 0
+    when it is inside already, None when the difference itself is not, when ``most`` rounds are not
+    enough (the baseline's own trials may be too few), or without a case. Raises BadInput.
     """
     share("margin", margin)
-    _, m, _, l_ = paired_arms(a_pass, a_n, b_pass, b_n)
+    x, m, y, l_ = paired_arms(a_pass, a_n, b_pass, b_n)
     verdict = paired_verdict(a_pass, a_n, b_pass, b_n)
     if not verdict.cases or abs(verdict.delta) >= margin:
         return None
-    below, above = verdict.delta - verdict.low, verdict.high - verdict.delta
-    wanted = min(
-        (margin + verdict.delta) / below if below > 0 else math.inf,
-        (margin - verdict.delta) / above if above > 0 else math.inf,
-    )
-    now = float((1 / m + 1 / l_).sum())
+
+    def reach(rounds: int) -> tuple[float, float]:
+        more_a, more_b = m + rounds * both, l_ + rounds
+        low, high = conditional_mover(x / m * more_a, more_a, y / l_ * more_b, more_b)
+        return verdict.delta - low, high - verdict.delta
+
+    below, above = reach(0)
+    per_below = (verdict.delta - verdict.low) / below if below > 0 else 0.0
+    per_above = (verdict.high - verdict.delta) / above if above > 0 else 0.0
     for rounds in range(most + 1):
-        then = float((1 / (m + rounds * both) + 1 / (l_ + rounds)).sum())
-        if math.sqrt(then / now) <= wanted:
+        below, above = reach(rounds)
+        if verdict.delta - per_below * below >= -margin and verdict.delta + per_above * above <= margin:
             return rounds
     return None
 

@@ -58,7 +58,7 @@ def sign_flip_p(a_pass, a_n, b_pass, b_n, weight):
     return two_sided(pmf, sum(d, Fraction(0)), weight)
 
 
-def inverted_bound(a_pass, a_n, b_pass, b_n, side, weight, alpha=0.025):
+def inverted_bound(a_pass, a_n, b_pass, b_n, *, side, weight, alpha=0.025):
     """Bound of the mean difference by inverting the test with scipy's noncentral hypergeometric."""
     t = [x + y for x, y in zip(a_pass, b_pass, strict=True)]
     seen = sum(b_pass)
