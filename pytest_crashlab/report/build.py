@@ -123,8 +123,18 @@ def run_view(manifest: Manifest) -> views.RunView:
         trials=manifest.planned_trials,
         partial=manifest.partial,
         replayed=manifest.replayed,
+        judged=_judged(manifest),
         warnings=tuple(manifest.warnings),
     )
+
+
+def _judged(manifest: Manifest) -> str | None:
+    if manifest.gate is None:
+        return None
+    word, code = manifest.gate.get("word"), manifest.gate.get("exit_code")
+    against = (manifest.baseline or {}).get("id")
+    said = f"{word or 'by thresholds'} (exit code {code})"
+    return f"{said} against {against}" if against else said
 
 
 def verdict_view(comparison: Comparison) -> views.VerdictView:
@@ -192,28 +202,6 @@ def gate_view(gate: Gate) -> views.GateView:
         means=f"{MEANINGS[gate.exit_code]} (exit code {gate.exit_code}, policy {gate.policy.value}).",
         because=gate.because,
         failed_cases=gate.failed_cases,
-    )
-
-
-def run_line(manifest: Manifest, names: Sequence[str] = ()) -> views.RunLineView:
-    """One line of the list of runs, without reading a table. Numbers a run did not store are None."""
-    summary = manifest.summary or {}
-    return views.RunLineView(
-        id=manifest.id,
-        status=manifest.status.value,
-        name=manifest.name,
-        release=manifest.release,
-        prompt=manifest.prompt,
-        dataset=manifest.dataset,
-        split=manifest.split,
-        cases=manifest.planned_cases,
-        k=manifest.k,
-        pass_rate=summary.get("pass_rate"),
-        undecided=summary.get("undecided"),
-        missing=summary.get("missing"),
-        started=manifest.created,
-        word=(manifest.gate or {}).get("word"),
-        names=tuple(names),
     )
 
 

@@ -22,7 +22,7 @@ _PROVEN = {-1: "proven worse", 0: "moved, not proven", 1: "proven better"}
 MOST_MOVED = 10
 
 
-def verdict(card: views.VerdictView) -> Iterator[RenderableType]:
+def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterator[RenderableType]:
     """The verdict card: the word, what it rests on, what moved, what to keep in mind."""
     yield Text(card.word, style=_STYLES.get(card.word, ""))
     yield indented(text(card.sentence))
@@ -33,7 +33,7 @@ def verdict(card: views.VerdictView) -> Iterator[RenderableType]:
     if card.delta is not None:
         yield from _intervals(card)
     yield from _compared(card)
-    yield from _moved(card.moved)
+    yield from _moved(card.moved, most_moved)
     for note in card.notes:
         yield indented(f"Note: {text(note.text)}")
     yield indented(
@@ -70,13 +70,13 @@ def _compared(card: views.VerdictView) -> Iterator[RenderableType]:
         yield unbroken(f"    {len(group.cases)} {group.words} ({group.reason}): {names(group.cases)}")
 
 
-def _moved(cases: Sequence[views.ComparedCaseView]) -> Iterator[RenderableType]:
-    if not cases:
+def _moved(cases: Sequence[views.ComparedCaseView], most: int) -> Iterator[RenderableType]:
+    if not cases or not most:
         return
     yield indented("Cases that moved")
-    yield from (moved_line(case) for case in cases[:MOST_MOVED])
-    if len(cases) > MOST_MOVED:
-        yield unbroken(f"    and {len(cases) - MOST_MOVED} more")
+    yield from (moved_line(case) for case in cases[:most])
+    if len(cases) > most:
+        yield unbroken(f"    and {len(cases) - most} more")
 
 
 def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:
@@ -88,10 +88,13 @@ def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:
     )
 
 
-def gate(view: views.GateView) -> Iterator[RenderableType]:
-    """What the exit code is, and why."""
+def gate(view: views.GateView, *, said: Sequence[str] = ()) -> Iterator[RenderableType]:
+    """What the exit code is, and why; sentences that were ``said`` above are not said again."""
     yield Text(view.means)
-    for because in view.because:
+    news = [because for because in view.because if because not in said]
+    if view.because and not news:
+        yield indented("For the reasons above.")
+    for because in news:
         yield indented(text(because))
 
 

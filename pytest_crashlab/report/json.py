@@ -46,6 +46,13 @@ def verdict_json(card: views.VerdictView, *, most_cases: int | None = MOST_CASES
     return data
 
 
+def diff_json(view: views.DiffView) -> dict[str, Any]:
+    """Two runs with the cases that were asked for; the verdict's own list of cases is left out."""
+    data = asdict(view)
+    del data["verdict"]["cases"]
+    return {"schema": "crashlab.diff", "version": VERSION, **data}
+
+
 def runs_json(lines: Sequence[views.RunLineView], problems: Sequence[str]) -> dict[str, Any]:
     """The list of runs, newest first, and what could not be read."""
     return {
@@ -54,6 +61,11 @@ def runs_json(lines: Sequence[views.RunLineView], problems: Sequence[str]) -> di
         "runs": [asdict(line) for line in lines],
         "problems": list(problems),
     }
+
+
+def baselines_json(lines: Sequence[views.BaselineLineView]) -> dict[str, Any]:
+    """Every name and the run it stands for."""
+    return {"schema": "crashlab.baselines", "version": VERSION, "baselines": [asdict(line) for line in lines]}
 
 
 def dumps(data: dict[str, Any]) -> str:

@@ -65,7 +65,8 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
         yield from card.verdict(view.verdict)
     if view.gate is not None:
         yield ""
-        yield from card.gate(view.gate)
+        said = () if view.verdict is None else tuple(reason.text for reason in view.verdict.reasons)
+        yield from card.gate(view.gate, said=said)
     if view.next_commands:
         yield ""
         yield "Next"
@@ -96,6 +97,8 @@ def _head(view: views.SessionView) -> Iterator[RenderableType]:
     yield indented(f"{cases}, {count(run.trials, 'planned trial')} (k = {run.k})")
     if view.baseline_line:
         yield indented(text(view.baseline_line))
+    if run.judged and view.gate is None:
+        yield indented(f"judged {text(run.judged)}")
     for warning in run.warnings:
         yield indented(f"Warning: {text(warning)}")
 

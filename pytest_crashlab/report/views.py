@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """Which run it is and how much of its suite it ran."""
+    """Which run it is and how much of its suite it ran; ``judged`` what its own session's gate said."""
 
     id: str
     status: str
@@ -30,6 +30,7 @@ class RunView:
     trials: int
     partial: bool
     replayed: bool
+    judged: str | None
     warnings: tuple[str, ...]
 
 
@@ -241,14 +242,20 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLineView:
-    """One line of the list of runs, from a manifest alone."""
+    """One line of the list of runs, from a manifest alone.
+
+    ``stale``: still running and unchanged for a day, so probably not finished; ``word`` the verdict
+    its gate gave; ``names`` the baselines it stands for.
+    """
 
     id: str
     status: str
+    stale: bool
     name: str | None
     release: str | None
     prompt: str | None
     dataset: str | None
+    dataset_version: str | None
     split: str | None
     cases: int
     k: int
@@ -258,3 +265,33 @@ class RunLineView:
     started: str
     word: str | None
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffView:
+    """Two runs beside each other; ``shown`` says which of the compared cases were asked for."""
+
+    baseline: RunView
+    candidate: RunView
+    verdict: VerdictView
+    shown: str
+    cases: tuple[ComparedCaseView, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineLineView:
+    """A name and the run it stands for.
+
+    ``status`` None: the run is gone. ``drift``: the pass rate now minus that of the run it stood for
+    ``drift_over`` promotions ago; None where either is not known.
+    """
+
+    name: str
+    run: str
+    status: str | None
+    promoted: str | None
+    commit: str | None
+    pass_rate: float | None
+    drift: float | None
+    drift_over: int

@@ -1,0 +1,52 @@
+"""Two runs beside each other, with the cases that were asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_crashlab.report import views
+from pytest_crashlab.report.build import run_view, verdict_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_crashlab.records.comparison import Comparison
+    from pytest_crashlab.store import Manifest
+
+_FEWEST_FOR_FLIPS = 3
+
+
+def _flips(passes: int, trials: int) -> bool:
+    return trials >= _FEWEST_FOR_FLIPS and 0 < passes < trials
+
+
+SHOWN: dict[str, Callable[[views.ComparedCaseView], bool]] = {
+    "worse": lambda c: c.delta < 0,
+    "better": lambda c: c.delta > 0,
+    "moved": lambda c: c.delta != 0,
+    "same": lambda c: c.delta == 0,
+    "flip": lambda c: _flips(c.a_pass, c.a_n) or _flips(c.b_pass, c.b_n),
+    "never": lambda c: c.b_pass == 0,
+    "all": lambda c: True,  # noqa: ARG005  every case
+}
+
+
+def diff_view(
+    baseline: Manifest, candidate: Manifest, comparison: Comparison, *, show: str, limit: int | None = None
+) -> views.DiffView:
+    """Two runs and those of their compared cases that ``show`` asks for, at most ``limit`` of them.
+
+    ``show``: worse, better, moved, same, flip (passes some trials of 3 or more, in either run),
+    never (no pass in the candidate) or all.
+    """
+    card = verdict_view(comparison)
+    unmoved = [c for c in card.cases if c.delta == 0]
+    wanted = [c for c in (*card.moved, *unmoved) if SHOWN[show](c)]
+    return views.DiffView(
+        baseline=run_view(baseline),
+        candidate=run_view(candidate),
+        verdict=card,
+        shown=show,
+        cases=tuple(wanted if limit is None else wanted[:limit]),
+        total=len(wanted),
+    )
