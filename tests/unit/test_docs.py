@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crashlab.cli import VERBS
 from pytest_crashlab.plugin.markers import MARKERS
 from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
 from pytest_crashlab.store.schema import Manifest, case_columns, check_columns, trial_columns
@@ -36,6 +37,11 @@ def test_configuration_names_every_option_and_ini_key(pytestconfig):
 def test_configuration_names_every_marker():
     text = page("configuration.md")
     assert [name for name in MARKERS if f"`{name}(" not in text] == []
+
+
+def test_command_line_names_every_verb():
+    named = re.findall(r"`crashlab (\w+)", page("command-line.md").split("`RUN` is")[0])
+    assert set(named) == set(VERBS)
 
 
 def test_outcomes_names_every_instrument_label():
