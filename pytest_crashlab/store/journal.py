@@ -121,7 +121,7 @@ def read_journal(path: Path) -> JournalContent:
 
 def decode(line: bytes) -> tuple[TrialRow, tuple[CheckRow, ...]]:
     """The attempt in a journal line; :class:`ValueError` with what is wrong when there is none."""
-    data = json.loads(line)
+    data = json.loads(line.decode())  # bytes would be taken for UTF-16 where they look like it
     if not isinstance(data, dict):
         raise ValueError("not an object")  # noqa: TRY004 - one kind of error for every damaged line
     for name, kinds in _TYPES.items():

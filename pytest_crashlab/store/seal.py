@@ -114,10 +114,14 @@ def _read_lines(whole: bytes, where: Path, damaged: list[int] | None) -> pl.Data
 
 
 def _holes(frame: pl.DataFrame) -> bool:
+    """Whether something is null that every attempt, or every check, has."""
     import polars as pl
 
     needed = ["case", "trial", "start", "duration"]
-    return bool(frame.select(pl.any_horizontal(pl.col(needed).is_null().any())).item())
+    if any(frame[name].null_count() for name in needed):
+        return True
+    checks = frame.select(pl.col("checks").explode()).drop_nulls().unnest("checks")
+    return bool(checks["name"].null_count() or checks["required"].null_count())
 
 
 def mark_deciding(attempts: pl.DataFrame) -> pl.DataFrame:
