@@ -9,6 +9,7 @@ import pytest
 
 from pytest_crashlab.plugin import compat
 from pytest_crashlab.plugin.clone import CannotRepeat, Cloner, setattr_raw
+from pytest_crashlab.plugin.conflicts import refuse_items
 from pytest_crashlab.plugin.identity import Identity
 from pytest_crashlab.plugin.keys import TRIAL_KEY, TrialOf
 from pytest_crashlab.plugin.ordering import Order, arrange, effective_order
@@ -77,6 +78,7 @@ def expand(
     if not items:
         return Expansion(items=[], cases=[], unsupported=[], order=order)
     config = items[0].config
+    refuse_items(items)
     grouped = compat.is_grouped(config)
     order = effective_order(config, order)
     identity = Identity(config)
@@ -101,7 +103,7 @@ def expand(
                 raise pytest.UsageError(_refusal(case_id, reason))
             once.append((case_id, reason))
             count = 1
-        case = cases.setdefault(case_id, _plan(item, case_id, count, spec.min_passes, identity))
+        case = cases.setdefault(case_id, _plan(item, case_id, count, spec, identity))
         # An id of the user's that reads like a trial's gets a trial even where there is only one.
         suffixed = count > 1 or compat.case_id_of(case_id)[1] is not None
         trials = [item] if make is None else [make() for _ in range(count)]
@@ -119,17 +121,15 @@ def expand(
     )
 
 
-def _plan(
-    item: pytest.Item, case_id: str, count: int, min_passes: int | None, identity: Identity
-) -> CasePlan:
+def _plan(item: pytest.Item, case_id: str, count: int, spec: TrialSpec, identity: Identity) -> CasePlan:
     path, line, _ = item.location
-    if min_passes is not None:  # a case that runs once although more was planned
-        min_passes = min(min_passes, count)
+    # A case that runs once although more was planned cannot pass more often.
+    min_passes = None if spec.min_passes is None else min(spec.min_passes, count)
     return CasePlan(
         id=case_id,
         planned=count,
         content=identity.content(item),
-        pass_rule=identity.pass_rule(item, min_passes=min_passes),
+        pass_rule=identity.pass_rule(item, min_passes=min_passes, checks=spec.checks),
         min_passes=min_passes,
         uses_trial=compat.uses_own_fixture(item, "trial"),
         file=path.replace("\\", "/"),

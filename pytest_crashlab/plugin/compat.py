@@ -74,7 +74,7 @@ def set_id(item: pytest.Item, nodeid: str) -> None:
     if old is None:
         item._nodeid = nodeid  # type: ignore[attr-defined]
     else:
-        item._id = type(old).parse(nodeid)  # type: ignore[attr-defined]
+        item._id = type(old).parse(nodeid)
 
 
 def cache_id(nodeid: str) -> Any:
@@ -92,8 +92,8 @@ def renew_node(new: pytest.Item, old: pytest.Item) -> None:
         if hasattr(old, name):
             object.__setattr__(new, name, getattr(old, name))
     keywords = NodeKeywords(new)
-    markers: dict[str, Any] = old.keywords._markers
-    keywords._markers.update(markers)
+    before: Any = old.keywords
+    keywords._markers.update(before._markers)
     new.keywords = keywords
     new.own_markers = list(old.own_markers)
     new.extra_keyword_matches = set(old.extra_keyword_matches)
@@ -126,14 +126,14 @@ def package_of(item: pytest.Item, fixturedef: FixtureDef[Any]) -> pytest.Collect
     return node if isinstance(node, pytest.Collector) else item.session
 
 
-def high_scope_params(item: pytest.Item) -> list[tuple[str, str, object, int]]:
-    """Return name, scope, value and index of each parameter of ``item`` above function scope."""
+def high_scope_params(item: pytest.Item) -> list[tuple[str, str, object]]:
+    """Return name, scope and value of each parameter of ``item`` above function scope."""
     callspec: Any = getattr(item, "callspec", None)
     scopes = getattr(callspec, "_arg2scope", None)
     if not scopes:
         return []
     return [
-        (name, scope.value, callspec.params[name], callspec.indices[name])
+        (name, scope.value, callspec.params[name])
         for name, scope in scopes.items()
         if scope.value != "function" and name in callspec.params
     ]

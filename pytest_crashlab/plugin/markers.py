@@ -28,10 +28,15 @@ _TRIAL_SETTINGS = ("trials", "fixed", "min_passes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSpec:
-    """How often a case runs, and how many of its trials must pass (None: no threshold of its own)."""
+    """What its markers and the options say of a case.
+
+    ``k`` how often it runs; ``min_passes`` how many trials must pass (None: no threshold of its
+    own); ``checks`` what its trials are judged by.
+    """
 
     k: int = 1
     min_passes: int | None = None
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +141,7 @@ def resolve_trials(
     mark = markers.trials(item)
     k = next((value for value in (option, ini, baseline) if value is not None), 1)
     if mark is None:
-        return TrialSpec(k=k)
+        return TrialSpec(k=k, checks=markers.checks(item))
     if mark.k is not None and (mark.fixed or option is None):
         k = mark.k
     if mark.min_passes is not None and mark.min_passes > k:
@@ -145,7 +150,7 @@ def resolve_trials(
             f"trial{'s' if k > 1 else ''}; lower min_passes or write fixed=True beside it to keep the "
             "marker's own number of trials."
         )
-    return TrialSpec(k=k, min_passes=mark.min_passes)
+    return TrialSpec(k=k, min_passes=mark.min_passes, checks=markers.checks(item))
 
 
 def where(item: pytest.Item) -> str:

@@ -129,7 +129,11 @@ class _Fixtures:
         self._stateful: dict[pytest.Collector, bool] = {}
 
     def need(self, item: pytest.Item) -> _Need:
-        params = tuple((name, value) for name, _, value, _ in compat.high_scope_params(item))
+        # A class-scoped fixture of a function outside classes ends with the function.
+        ends_with_item = "class" if item.getparent(pytest.Class) is None else None
+        params = tuple(
+            (name, value) for name, scope, value in compat.high_scope_params(item) if scope != ends_with_item
+        )
         info = getattr(item, "_fixtureinfo", None)
         key = (id(item) if info is None else id(info), item.parent)
         anchors = self._anchors.get(key)
