@@ -23,7 +23,22 @@ MIDP_HONESTY = _TRIALS_HONESTY.format(name="exact, mid-p")
 
 def points(share: float) -> str:
     """A share of 1 as percentage points with one decimal, without a sign: ``0.2`` is "20.0"."""
-    return f"{abs(share) * 100:.1f}"
+    return f"{hundredfold(abs(share)):.1f}"
+
+
+def percent(share: float) -> str:
+    """A share as percent with one decimal: "85.0 %". Not quite all and not quite nothing say so."""
+    text = f"{hundredfold(share):.1f}"
+    if text == "100.0" and share < 1:
+        return "> 99.9 %"
+    if text == "0.0" and share > 0:
+        return "< 0.1 %"
+    return f"{text} %"
+
+
+def hundredfold(share: float) -> float:
+    """100 times ``share``, so that means that differ by their order of summing round alike."""
+    return round(share * 100, 9)
 
 
 def p_words(p: float) -> str:

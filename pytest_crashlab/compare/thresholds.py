@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.counts import count_cases
-from pytest_crashlab.compare.sentences import count
+from pytest_crashlab.compare.sentences import count, percent
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.records.comparison import ThresholdResult
 
@@ -54,7 +54,7 @@ def _min_passes(case: CaseCount, least: int) -> ThresholdResult:
 def _pass_rate(counts: RunCounts, least: float) -> ThresholdResult:
     cases = [c for c in counts if c.scheduled > 0]
     decided = [c for c in cases if c.decided > 0]
-    wanted = f"{least * 100:.1f} %"
+    wanted = percent(least)
     if not decided:
         text = f"No trial was decided, so the pass rate cannot be held against {wanted}."
         return ThresholdResult(name="min_pass_rate", case=None, met=None, text=text)
@@ -63,7 +63,7 @@ def _pass_rate(counts: RunCounts, least: float) -> ThresholdResult:
     worst = sum(c.passes / c.scheduled for c in cases) / len(cases)
     few_open = (counts.undecided + counts.missing) * 10 <= counts.scheduled
     slack = 1e-9  # a mean of fractions that should be exactly the limit may miss it by rounding
-    text = f"The pass rate is {rate * 100:.1f} %"
+    text = f"The pass rate is {percent(rate)}"
     if best < least - slack:
         return ThresholdResult(
             name="min_pass_rate", case=None, met=False, text=f"{text}; at least {wanted} is asked for."

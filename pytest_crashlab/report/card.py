@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from pytest_crashlab.compare.sentences import count, several
+from pytest_crashlab.compare.sentences import count, points, several
 from pytest_crashlab.report.figures import points_interval, signed_points, text
 from pytest_crashlab.report.layout import indented, unbroken
 
@@ -36,6 +36,8 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
     yield from _moved(card.moved, most_moved)
     for note in card.notes:
         yield indented(f"Note: {text(note.text)}")
+    if card.delta is None:
+        return
     yield indented(
         f"Interleaved: {'yes' if card.interleaved else 'no'}. Noise between equal runs (A/A factor): "
         + ("not calibrated." if card.aa_factor is None else f"{card.aa_factor:.2f}.")
@@ -52,10 +54,10 @@ def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
         yield indented(f"New cases of this kind: {interval} (95 %); a change is {shown}.")
     if card.mde is not None:
         yield indented(
-            f"With this many trials a drop of {card.mde * 100:.1f} points would be found in 4 of 5 tries."
+            f"With this many trials a drop of {points(card.mde)} points would be found in 4 of 5 tries."
         )
     if card.margin is not None:
-        yield indented(f"Margin: {card.margin * 100:.1f} points.")
+        yield indented(f"Margin: {points(card.margin)} points.")
 
 
 def _compared(card: views.VerdictView) -> Iterator[RenderableType]:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import unicodedata
 
+from pytest_crashlab.compare import sentences
+
 DASH = "-"
 
 
 def percent(share: float | None) -> str:
-    """A share as percent with one decimal: "85.0 %". Not quite all and not quite nothing say so."""
-    if share is None:
-        return DASH
-    text = f"{share * 100:.1f}"
-    if text == "100.0" and share < 1:
-        return "> 99.9 %"
-    if text == "0.0" and share > 0:
-        return "< 0.1 %"
-    return f"{text} %"
+    """A share as percent with one decimal: "85.0 %"."""
+    return DASH if share is None else sentences.percent(share)
 
 
 def percent_interval(low: float | None, high: float | None) -> str:
     """An interval of shares: "78.0 % to 90.1 %"."""
-    return DASH if low is None or high is None else f"{low * 100:.1f} % to {high * 100:.1f} %"
+    if low is None or high is None:
+        return DASH
+    return f"{sentences.hundredfold(low):.1f} % to {sentences.hundredfold(high):.1f} %"
 
 
 def signed_points(share: float | None) -> str:
     """A difference of shares in points with its sign: "-12.5", "+3.0", "0.0"."""
     if share is None:
         return DASH
-    text = f"{share * 100:+.1f}"
+    text = f"{sentences.hundredfold(share):+.1f}"
     return "0.0" if text in {"+0.0", "-0.0"} else text
 
 

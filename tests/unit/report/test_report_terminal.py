@@ -1,0 +1,227 @@
+"""What a session prints. The texts in ``snapshots/`` were read line by line before they were kept.
+
+``CRASHLAB_SNAPSHOTS=write`` writes them anew; read the difference before committing it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_crashlab.compare import CompareOptions
+from pytest_crashlab.records.run import RunStatus
+from pytest_crashlab.report.terminal import render_text
+from tests.stories import row
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+FILE = "tests/test_agent.py::test_refund"
+
+
+def ids(count, letters="PPPPP", first=0):
+    return {f"{FILE}[case-{i}]": letters for i in range(first, first + count)}
+
+
+def regressed(tell):
+    b = {
+        **ids(10),
+        **ids(1, "FFFFF", 10),
+        **ids(1, "PFPPP", 11),
+        **ids(1, "PTPPC", 12),
+        **ids(1, "PPPPE", 13),
+        **ids(1, "PPPP.", 14),
+        f"{FILE}[skipped]": "SSSSS",
+        f"{FILE}[new]": "FFFFF",
+    }
+    a = {**ids(15), f"{FILE}[skipped]": "PPPPP", f"{FILE}[gone]": "PPPPP"}
+    plans = {f"{FILE}[case-1]": {"min_passes": 4}, f"{FILE}[case-10]": {"min_passes": 3}}
+    plans[f"{FILE}[new]"] = {"uses_trial": True}
+    return tell(
+        a,
+        b,
+        plans=plans,
+        name="nightly",
+        release="2.4.0",
+        prompt="support@4",
+        a_fields={"prompt": "support@3"},
+        min_pass_rate=0.5,
+    )
+
+
+def improved(tell):
+    return tell({**ids(9), **ids(1, "FFFFF", 9)}, ids(10))
+
+
+def no_change(tell):
+    return tell({**ids(9), **ids(1, "PPFPP", 9)}, {**ids(9), **ids(1, "PPPFF", 9)})
+
+
+def proven_inside_margin(tell):
+    return tell(ids(20), ids(20), options=CompareOptions(margin=0.05))
+
+
+def no_verdict(tell):
+    b = {**ids(7), **ids(2, "EE...", 7), **ids(1, "PPPPF", 9)}
+    return tell(ids(10), b, status=RunStatus.CANCELLED, k=5)
+
+
+def no_baseline(tell):
+    return tell(None, ids(3), missing="No baseline main: never recorded.")
+
+
+def ungated(tell):
+    return tell(None, {f"{FILE}[a]": "P", f"{FILE}[b]": "F"}, partial=True, total_cases=5)
+
+
+def unknown(tell):
+    return tell(None, {f"{FILE}[a]": "EE", f"{FILE}[b]": ".."})
+
+
+STORIES = [regressed, improved, no_change, proven_inside_margin, no_verdict, no_baseline, ungated, unknown]
+
+
+def check(name, drawn):
+    path = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get("CRASHLAB_SNAPSHOTS") == "write":
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(drawn, encoding="utf-8", newline="\n")
+    assert drawn == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda s: s.__name__)
+@pytest.mark.parametrize("width", [80, 140])
+def test_session(tell, story, width):
+    check(f"{story.__name__}_{width}", render_text(story(tell), width=width, color=False))
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_all_of_a_run(tell, width):
+    check(f"full_{width}", render_text(regressed(tell), width=width, color=False, full=True))
+
+
+def test_colour(tell):
+    check("regressed_80_colour", render_text(regressed(tell), width=80, color=True))
+
+
+def test_ascii(tell):
+    check("regressed_80_ascii", render_text(regressed(tell), width=80, color=False, encoding="ascii"))
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda s: s.__name__)
+def test_no_line_is_wider_than_the_terminal_unless_it_has_something_to_copy(tell, story):
+    view = story(tell)
+    for width in (40, 80, 140):
+        drawn = render_text(view, width=width, color=False, full=True)
+        for line in drawn.splitlines():
+            copyable = FILE in line or "crashlab " in line or line.startswith("    ")
+            assert len(line) <= width or copyable, line
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda s: s.__name__)
+def test_colour_is_for_regressed_and_improved_and_carries_nothing(tell, story):
+    view = story(tell)
+    plain = render_text(view, width=80, color=False)
+    coloured = render_text(view, width=80, color=True)
+    assert "\x1b" not in plain
+    assert ANSI.sub("", coloured) == plain
+    marked = re.findall(r"\x1b\[[0-9;]+m(.*?)\x1b\[0m", coloured)
+    assert marked == ([view.verdict.word] if story in (regressed, improved) else [])
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda s: s.__name__)
+def test_quiet_is_at_most_three_lines(tell, story):
+    drawn = render_text(story(tell), width=80, color=False, quiet=True)
+    assert 1 <= len(drawn.splitlines()) <= 3
+    assert drawn.startswith("crashlab: pass rate ")
+
+
+def test_quiet_says_the_rate_the_verdict_and_the_exit_code(tell):
+    drawn = render_text(no_change(tell), width=80, color=False, quiet=True)
+    rate, word, gate = drawn.splitlines()
+    assert rate.endswith("50 of 50 trials decided, 0 undecided, 0 missing")
+    assert "pass rate 96.0 % (these cases " in rate
+    assert word.startswith("No change: Inside the noise: ± ")
+    assert gate == "The gate passes (exit code 0, policy regressions)."
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "US-ASCII"])
+def test_other_encodings_than_utf8_get_ascii(tell, encoding):
+    view = regressed(tell)
+    drawn = render_text(view, width=80, color=True, encoding=encoding)
+    assert drawn.isascii()
+    assert "(+/- " in drawn
+    assert "± " in render_text(view, width=80, color=True, encoding="UTF-8")
+
+
+def test_outcomes_come_before_any_comparison(tell):
+    drawn = render_text(regressed(tell), width=80, color=False)
+    order = [drawn.index(word) for word in ("Outcomes", "Pass rate", "Regressed", "The gate", "Next")]
+    assert order == sorted(order)
+
+
+def test_a_number_that_is_not_known_is_a_dash(tell):
+    drawn = render_text(unknown(tell), width=80, color=False, full=True)
+    assert "Pass rate -\n" in drawn
+    assert re.search(
+        r"behavioural success +- +- +no trials with a sound instrument", " ".join(drawn.split("\n"))
+    )
+    assert "Flip cases -: use at least 3 trials to see flips." in drawn
+    assert re.search(r"\n +1 +- +- +- +0\n", drawn), "pass^1 over no case"
+    assert "Disagreement of two trials of a case -" in drawn
+    assert "0.0 %" in drawn, "but none of four scheduled trials passed, and that was measured"
+
+
+def test_ten_moved_cases_at_most(tell):
+    view = tell(ids(12), ids(12, "PPPFF"))
+    drawn = render_text(view, width=80, color=False)
+    assert drawn.count("5/5 -> 3/5") == 10
+    assert "    and 2 more\n" in drawn
+
+
+def test_the_clearest_cases_come_first(tell):
+    view = tell(ids(12), {**ids(9), **ids(1, "PPPPF", 9), **ids(1, "PFFFF", 10), **ids(1, "FFFFF", 11)})
+    assert [c.case[-8:] for c in view.verdict.moved] == ["case-11]", "case-10]", "[case-9]"]
+    lines = [
+        line.split("  ")[-1] for line in render_text(view, width=80, color=False).splitlines() if "->" in line
+    ]
+    assert [name[-8:] for name in lines] == ["case-11]", "case-10]", "[case-9]"]
+
+
+def test_reasons_are_not_said_twice(tell):
+    drawn = render_text(no_verdict(tell), width=300, color=False)
+    assert drawn.count("This run is not finished (cancelled).") == 1
+    assert "  For the reasons above.\n" in drawn
+
+
+def test_text_of_tests_and_models_cannot_steer_the_terminal(tell):
+    hostile = "t.py::t[\x1b]0;owned\x07\x1b[2J\r\n\x9b31m\u202eevil\u2028\x00]"
+    label = row(hostile, 1, "F", outcome="fa\x1b[31miled", site="a\x1b[0m.py:1")
+    view = tell({hostile: "PPPPP", **ids(9)}, {hostile: ".FFFF", **ids(9)}, rows=[label], name="n\x1b[5m\nx")
+    for encoding in ("utf-8", "ascii"):
+        drawn = render_text(view, width=80, color=False, encoding=encoding, full=True)
+        raw = {c for c in drawn if not c.isprintable()} - {"\n"}
+        assert raw == set()
+        assert r"t.py::t[\x1b]0;owned\x07\x1b[2J\r\n\x9b31m\u202eevil\u2028\x00]" in drawn
+        assert r"fa\x1b[31miled" in drawn
+
+
+def test_letters_of_all_languages_stay(tell):
+    drawn = render_text(tell(None, {"t.py::t[größe-東京-नमस्ते-🤖]": "P"}), width=80, color=False, full=True)
+    assert "t.py::t[größe-東京-नमस्ते-🤖]" in drawn
+
+
+def test_an_empty_run(tell):
+    drawn = render_text(tell(None, {}), width=80, color=False, full=True)
+    assert "No trial was planned." in drawn
+    assert "Pass rate -" in drawn
+
+
+def test_the_simple_rule_shows_its_own_interval(tell):
+    view = tell(ids(20), ids(20, "PPPPF"), options=CompareOptions(method="normal"))
+    drawn = render_text(view, width=80, color=False)
+    assert "  simple rule 80.0 % to 80.0 %\n" in drawn
+    assert "a normal approximation over cases" in " ".join(drawn.split())
+    assert "These cases:" not in drawn
