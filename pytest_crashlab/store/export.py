@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ def load_export(path: str | os.PathLike[str]) -> StoredRun:
             content = _part(archive, _MANIFEST, source)
             manifest = Manifest.from_bytes(content, f"{source}/{_MANIFEST}")
             parts = {key: io.BytesIO(_part(archive, name, source)) for key, name in _TABLES.items()}
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError, ValueError) as error:
         raise CorruptRun(f"{source} is no exported run ({error}); export it again.") from error
     except OSError as error:
         raise StoreError(f"{source} cannot be read ({error.strerror or error}).") from error
@@ -93,6 +94,9 @@ def _check_names(archive: zipfile.ZipFile, source: Path) -> None:
         raise CorruptRun(f"{source} holds {strange[0][:80]!r}, which no exported run does; export it again.")
     if len(set(names)) != len(names):
         raise CorruptRun(f"{source} holds a part twice; export it again.")
+    packings = {part.compress_type for part in archive.infolist()}
+    if packings - {zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED}:
+        raise CorruptRun(f"{source} is packed as no exported run is; export it again.")
 
 
 def _part(archive: zipfile.ZipFile, name: str, source: Path) -> bytes:
