@@ -6,9 +6,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_crashlab.errors import InstrumentFailure as InstrumentFailure
+    from pytest_crashlab.hookspec import hookimpl as hookimpl
+    from pytest_crashlab.plugin.author import Trial as Trial
     from pytest_crashlab.records.check import Check as Check
     from pytest_crashlab.records.outcome import Outcome as Outcome
     from pytest_crashlab.records.outcome import Vocabulary as Vocabulary
+    from pytest_crashlab.store.runs import Store as Store
 
 __version__ = "0.1.0"
 
@@ -16,11 +20,24 @@ __version__ = "0.1.0"
 # ``import pytest_crashlab`` costs nothing in a session that does not use the plugin.
 _HOMES = {
     "Check": "pytest_crashlab.records.check",
+    "InstrumentFailure": "pytest_crashlab.errors",
     "Outcome": "pytest_crashlab.records.outcome",
+    "Store": "pytest_crashlab.store.runs",
+    "Trial": "pytest_crashlab.plugin.author",
     "Vocabulary": "pytest_crashlab.records.outcome",
+    "hookimpl": "pytest_crashlab.hookspec",
 }
 
-__all__ = ["Check", "Outcome", "Vocabulary", "__version__"]
+__all__ = [
+    "Check",
+    "InstrumentFailure",
+    "Outcome",
+    "Store",
+    "Trial",
+    "Vocabulary",
+    "__version__",
+    "hookimpl",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.records.trial import TrialRow
 
 hookspec = pluggy.HookspecMarker("pytest")
+hookimpl = pluggy.HookimplMarker("pytest")
 
 
 @hookspec(firstresult=True)

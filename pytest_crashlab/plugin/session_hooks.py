@@ -48,9 +48,11 @@ class SessionHooks:
         """Say what the selected cases come to, where this process collects."""
         return plan_lines(self._session)
 
-    def pytest_runtestloop(self) -> None:
-        """Take over the progress display before the first test."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Take over the progress display before the first test, wherever the tests run."""
         self._progress.begin()
+        return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -38,18 +38,15 @@ class Suite:
             self.pytester.makepyfile(**{name: source})
 
     def run(self, *args: str, plugins: tuple[str, ...] = (), subprocess: bool = False) -> pytest.RunResult:
-        """One session; with workers, or when asked for, in a process of its own.
+        """One session, in this process but for its workers, or when asked for in one of its own.
 
         It loads the plugins it names: one that loads every installed plugin is slower, and some
         (pytest-randomly) change what is tested here.
         """
-        load = [
-            part for name in ("pytest_crashlab.plugin", "xdist.plugin", *plugins) for part in ("-p", name)
-        ]
-        arguments = [*load, self.workers, *args]
-        if self.workers == "-n0" and not subprocess:
-            return self.pytester.runpytest_inprocess(*arguments)
-        return self.pytester.runpytest_subprocess(*arguments)
+        names = ("pytest_crashlab.plugin", "xdist.plugin", *plugins)
+        load = [part for name in names for part in ("-p", name)]
+        run = self.pytester.runpytest_subprocess if subprocess else self.pytester.runpytest_inprocess
+        return run(*load, self.workers, *args)
 
     def runs(self) -> list[Manifest]:
         """Manifests, newest first."""

@@ -31,7 +31,7 @@ OPTIONS = [
 def refused(suite: Suite, *args: str) -> str:
     """The one sentence of a session that ends with exit 4 and no traceback."""
     result = suite.run(*args, subprocess=True)
-    text = result.stdout.str() + result.stderr.str()
+    text = f"{result.stdout.str()}\n{result.stderr.str()}"
     assert result.ret == pytest.ExitCode.USAGE_ERROR, text
     assert "Traceback" not in text
     assert "INTERNALERROR" not in text
