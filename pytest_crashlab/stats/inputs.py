@@ -19,12 +19,16 @@ Reals: TypeAlias = "npt.NDArray[Any] | Sequence[float]"
 Variant: TypeAlias = Literal["mid-p", "exact"]
 
 
+MOST = 100_000
+"""Trials of one case: beyond this the exact methods take more memory than a test session has."""
+
+
 class BadInput(ValueError):
     """An argument that cannot be counted with; the message names it and where it goes wrong."""
 
 
 def counts(name: str, values: Counts) -> Ints:
-    """``values`` as a 1-D array of whole numbers >= 0.
+    """``values`` as a 1-D array of whole numbers, 0 to MOST.
 
     Whole floats (``3.0``) and booleans are taken as the counts they are. Raises BadInput.
     """
@@ -42,7 +46,7 @@ def counts(name: str, values: Counts) -> Ints:
         _refuse(name, array, ~np.isfinite(array), "is not a finite number")
         _refuse(name, array, array != np.floor(array), "is not a whole number")
     _refuse(name, array, array < 0, "is negative")
-    _refuse(name, array, array > 2**31, "is more than 2**31")
+    _refuse(name, array, array > MOST, f"is more than the {MOST} that one case may have")
     return array.astype(np.int64)
 
 

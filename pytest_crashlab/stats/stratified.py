@@ -119,9 +119,10 @@ class StratifiedTest:
             # A sum at the end of its support has its centre at infinity: half a pass inside is as good.
             wanted = min(max(float(seen), lowest + 0.5), highest - 0.5)
             guess = (wanted - self.expected) / variance
-            # Any centre nearby serves as well.
+            # Anywhere well within a standard deviation serves as well.
+            near = min(1e-3, 0.1 / math.sqrt(variance))
             self.centre = crossing(
-                lambda theta: self._moments(theta)[0] - wanted, guess, 0.1 * (1 + abs(guess)), 1e-3
+                lambda theta: self._moments(theta)[0] - wanted, guess, 0.1 * (1 + abs(guess)), near
             )
         self._cumulant = self._cumulant_at(self.centre)
         start, self._pmf = self._convolve()
@@ -237,7 +238,7 @@ def _groups(m: Ints, l_: Ints, t: Ints) -> tuple[Ints, Ints, Ints, Floats]:
 def _power(pmf: Floats, count: int) -> tuple[int, Floats]:
     """``pmf`` convolved with itself ``count`` times, by repeated squaring."""
     start, result = 0, np.ones(1)
-    base_start, base = 0, pmf
+    base_start, base = _trim(0, pmf)
     while True:
         if count & 1:
             start, result = _trim(start + base_start, np.convolve(result, base))

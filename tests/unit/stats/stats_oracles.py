@@ -13,20 +13,29 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 
-def sum_pmf(a_pass, a_n, b_pass, b_n, worth=None):
-    """Exact null pmf of the (weighted) sum of candidate passes, as fractions."""
-    pmf = {Fraction(0): Fraction(1)}
-    for i, (x, m, y, k) in enumerate(zip(a_pass, a_n, b_pass, b_n, strict=True)):
+def sum_pmf(a_pass, a_n, b_pass, b_n):
+    """Exact null pmf of the sum of candidate passes, as fractions (convolved as whole numbers)."""
+    ways, all_ways = [1], 1
+    for x, m, y, k in zip(a_pass, a_n, b_pass, b_n, strict=True):
         t = x + y
-        unit = Fraction(1) if worth is None else worth[i]
-        step = {
-            j * unit: Fraction(comb(k, j) * comb(m, t - j), comb(m + k, t))
-            for j in range(max(0, t - m), min(k, t) + 1)
-        }
+        step = [comb(k, j) * comb(m, t - j) if t >= j else 0 for j in range(k + 1)]
+        grown = [0] * (len(ways) + k)
+        for s, w in enumerate(ways):
+            for j, v in enumerate(step):
+                grown[s + j] += w * v
+        ways, all_ways = grown, all_ways * comb(m + k, t)
+    return {s: Fraction(w, all_ways) for s, w in enumerate(ways) if w}
+
+
+def weighted_pmf(a_pass, a_n, b_pass, b_n, worth):
+    """The same with each candidate pass of case i worth ``worth[i]``."""
+    pmf = {Fraction(0): Fraction(1)}
+    for x, m, y, k, unit in zip(a_pass, a_n, b_pass, b_n, worth, strict=True):
+        t = x + y
         grown = defaultdict(Fraction)
-        for (s, p), (j, q) in itertools.product(pmf.items(), step.items()):
-            grown[s + j] += p * q
-        pmf = dict(grown)
+        for (s, p), j in itertools.product(pmf.items(), range(max(0, t - m), min(k, t) + 1)):
+            grown[s + j * unit] += p * Fraction(comb(k, j) * comb(m, t - j), comb(m + k, t))
+        pmf = grown
     return pmf
 
 
@@ -37,13 +46,13 @@ def two_sided(pmf, seen, weight):
 
 
 def stratified_p(a_pass, a_n, b_pass, b_n, weight):
-    return two_sided(sum_pmf(a_pass, a_n, b_pass, b_n), Fraction(sum(b_pass)), weight)
+    return two_sided(sum_pmf(a_pass, a_n, b_pass, b_n), sum(b_pass), weight)
 
 
 def case_weighted_p(a_pass, a_n, b_pass, b_n, weight):
     worth = [Fraction(1, m) + Fraction(1, k) for m, k in zip(a_n, b_n, strict=True)]
     seen = sum((w * y for w, y in zip(worth, b_pass, strict=True)), Fraction(0))
-    return two_sided(sum_pmf(a_pass, a_n, b_pass, b_n, worth), seen, weight)
+    return two_sided(weighted_pmf(a_pass, a_n, b_pass, b_n, worth), seen, weight)
 
 
 def sign_flip_p(a_pass, a_n, b_pass, b_n, weight):

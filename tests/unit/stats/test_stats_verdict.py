@@ -133,7 +133,7 @@ def test_sums_beyond_reason_are_refused_rather_than_rounded():
 
 def test_kept_digits_do_not_depend_on_what_was_cut_off():
     rng = np.random.default_rng(11)
-    n = np.full(60, 5)
+    n = np.full(150, 5)
     x, y = rng.binomial(n, 0.7), rng.binomial(n, 0.55)
     test = StratifiedTest(n, n, x + y, seen=int(y.sum()), observed=0.5)
     pmf = sum_pmf(x.tolist(), n.tolist(), y.tolist(), n.tolist())
@@ -164,6 +164,17 @@ def test_huge_counts_underflow_to_zero_and_keep_an_interval():
     assert verdict.p_value == 0
     assert -1 <= verdict.low < verdict.high < -0.99
     assert verdict.significant
+
+
+def test_one_case_of_very_many_trials_is_a_difference_of_two_proportions():
+    verdict = stats.paired_verdict([50_000], [100_000], [49_500], [100_000])
+    pooled = 99_500 / 200_000
+    z = 0.005 / math.sqrt(pooled * (1 - pooled) * 2e-5)
+    assert verdict.p_value == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-3)
+    error = math.sqrt(2e-5 * pooled * (1 - pooled))
+    assert (verdict.low, verdict.high) == pytest.approx(
+        (-0.005 - 1.96 * error, -0.005 + 1.96 * error), abs=1e-6
+    )
 
 
 def test_no_case_is_no_verdict():
