@@ -78,7 +78,9 @@ class Repository:
         number = len(self.store.run_ids())
         fields.setdefault("id", f"20261129T{number:06d}Z-{run_id:a<6}")
         fields.setdefault("created", f"2026-11-29T00:{number // 60:02d}:{number % 60:02d}.000Z")
-        return record(self.store, outcomes or {"t.py::test_a": ["passed", "passed", "failed"]}, **fields)
+        if outcomes is None:
+            outcomes = {"t.py::test_a": ["passed", "passed", "failed"]}
+        return record(self.store, outcomes, **fields)
 
     def resolve(self, ref="main", *, ci=None, **fields):
         return resolve_baseline(self.store, ref, cwd=self.folder, env=self.env(**(ci or {})), **fields)
