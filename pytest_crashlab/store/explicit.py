@@ -157,7 +157,8 @@ def _promotion(question: Question, name: str, back: int) -> Resolution:
         raise BaselineError(
             f"{name}@{{{back}}} is further back than the {len(ids)} promotions of {name!r} that are known."
         )
-    how = f"{name}, its newest promotion" if back == 0 else f"{name}, {back} promotions ago"
+    ago = "1 promotion" if back == 1 else f"{back} promotions"
+    how = f"{name}, its newest promotion" if back == 0 else f"{name}, {ago} ago"
     run = next((m for m in question.runs if m.id == ids[back]), None)
     if run is None:
         run = _deleted_or_corrupt(question.store, ids[back])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SYNC_EVERY = 0.2
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 RowT = TypeVar("RowT", TrialRow, CheckRow)
 
@@ -36,7 +37,7 @@ def _dump(row: TrialRow, checks: Sequence[CheckRow]) -> str:
     data: dict[str, Any] = {n: v for n in _TYPES if (v := getattr(row, n)) is not None}
     if checks:
         data["checks"] = [{n: getattr(check, n) for n in _CHECK_TYPES} for check in checks]
-    return json.dumps(data, separators=(",", ":"))
+    return _ENCODER.encode(data)
 
 
 def _storable(row: RowT) -> RowT:

@@ -59,7 +59,7 @@ def unknown_run(run_id: str, known: list[str], where: str) -> str:
     near = get_close_matches(run_id, known, n=3, cutoff=0.75)
     if near:
         return f"There is no run {run_id} in {where}; did you mean {' or '.join(near)}?"
-    return f"There is no run {run_id} in {where}; 'crashlab runs' lists the {len(known)} there are."
+    return f"There is no run {run_id} in {where}; 'crashlab runs' lists those there are ({len(known)})."
 
 
 def list_manifests(paths: StorePaths) -> tuple[list[Manifest], list[StoreProblem]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pytest_crashlab.errors import CorruptRun
@@ -27,7 +27,7 @@ class Plan:
             "format": FORMAT,
             "seed": self.seed,
             "order": self.order,
-            "cases": [asdict(case) for case in self.cases],
+            "cases": [{name: getattr(case, name) for name in _CASE_FIELDS} for case in self.cases],
         }
         return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 

@@ -48,7 +48,8 @@ def build_tables(
 
     damaged: list[int] = []
     raw = _read_lines(journal.whole, where, damaged if skip_damaged else None)
-    raw = raw.unique(_KEY, keep="first", maintain_order=True)
+    if raw.select(pl.struct(_KEY).n_unique()).item() < raw.height:
+        raw = raw.unique(_KEY, keep="first", maintain_order=True)
     checks = (
         raw.select([*_KEY, "checks"])
         .explode("checks")
@@ -66,7 +67,8 @@ def build_tables(
     cases = _case_table(plan)
     strangers = trials.filter(~pl.col("case").is_in(cases["case"].implode()))["case"].unique()
     if len(strangers):
-        warnings.append(f"{len(strangers)} cases have trials and were not planned, first {strangers[0]}")
+        first = strangers.sort()[0]
+        warnings.append(f"trials of cases that were not planned ({len(strangers)}, the first {first})")
     return Tables(
         cases=cases,
         trials=trials,
@@ -79,10 +81,18 @@ def build_tables(
 def _case_table(plan: Plan) -> pl.DataFrame:
     import polars as pl
 
-    rows = [asdict(case) for case in plan.cases]
-    for row in rows:
-        row["case"] = row.pop("id")
-    return pl.DataFrame(rows, schema=case_columns())
+    fields = {name: "id" if name == "case" else name for name in case_columns()}
+    return pl.DataFrame(
+        {name: [getattr(case, field) for case in plan.cases] for name, field in fields.items()},
+        schema=case_columns(),
+    )
+
+
+def attempts_in(journal: JournalContent, where: Path) -> set[tuple[str, int, int]]:
+    """The (case, trial, attempt) of every line; :class:`CorruptRun` for a damaged one."""
+    if not journal.whole:
+        return set()
+    return set(_read_lines(journal.whole, where, None).select(_KEY).iter_rows())
 
 
 def _read_lines(whole: bytes, where: Path, damaged: list[int] | None) -> pl.DataFrame:
@@ -94,7 +104,7 @@ def _read_lines(whole: bytes, where: Path, damaged: list[int] | None) -> pl.Data
     # enums are read as text: a label they do not know has to be named with its line
     text = {n: pl.String() if isinstance(t, pl.Enum) else t for n, t in columns.items()}
     schema = {**text, "checks": pl.List(pl.Struct(inner))}
-    if not whole.strip():
+    if not whole:
         return pl.DataFrame(schema={**columns, "checks": schema["checks"]})
     try:
         frame = pl.read_ndjson(io.BytesIO(whole), schema=schema)
@@ -111,6 +121,16 @@ def _read_lines(whole: bytes, where: Path, damaged: list[int] | None) -> pl.Data
         for row, checks in decode_lines(whole, where, damaged=damaged)
     ]
     return pl.DataFrame(rows, schema={**columns, "checks": schema["checks"]})
+
+
+def journal_text(tables: Tables) -> str:
+    """The journal that makes ``tables``, for a sealed run that goes on."""
+    import polars as pl
+
+    inner = [name for name in check_columns() if name not in _KEY]
+    checks = tables.checks.group_by(_KEY, maintain_order=True).agg(pl.struct(inner).alias("checks"))
+    rows = tables.trials.drop(*_NOT_IN_JOURNAL)
+    return rows.join(checks, on=_KEY, how="left", maintain_order="left").write_ndjson()
 
 
 def _holes(frame: pl.DataFrame) -> bool:

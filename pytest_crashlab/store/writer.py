@@ -7,22 +7,30 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pytest_crashlab.errors import StoreError
 from pytest_crashlab.records.case import CasePlan
-from pytest_crashlab.records.check import CheckRow
 from pytest_crashlab.records.run import RunStatus
-from pytest_crashlab.records.trial import TrialRow
 from pytest_crashlab.store.atomic import write_whole
-from pytest_crashlab.store.journal import JournalWriter, decode_lines, encode, read_journal
+from pytest_crashlab.store.journal import JournalWriter, encode, read_journal
 from pytest_crashlab.store.lock import FileLock
 from pytest_crashlab.store.manifests import change_manifest, read_manifest
 from pytest_crashlab.store.plan import Plan
 from pytest_crashlab.store.schema import iso_utc, utc_now
-from pytest_crashlab.store.seal import build_tables, count_outcomes, count_trials, read_tables, write_tables
+from pytest_crashlab.store.seal import (
+    attempts_in,
+    build_tables,
+    count_outcomes,
+    count_trials,
+    journal_text,
+    read_tables,
+    write_tables,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
 
+    from pytest_crashlab.records.check import CheckRow
+    from pytest_crashlab.records.trial import TrialRow
     from pytest_crashlab.store.layout import RunPaths, StorePaths
     from pytest_crashlab.store.schema import Manifest
     from pytest_crashlab.store.seal import Tables
@@ -45,10 +53,8 @@ class RunWriter:
         self._paths = paths
         self._run = run
         self._lock = lock
-        self._seen: set[tuple[str, int, int]] = set()
         content = read_journal(run.journal)
-        for row, _ in decode_lines(content.whole, run.journal):
-            self._seen.add((row.case, row.trial, row.attempt))
+        self._seen = attempts_in(content, run.journal)
         if content.dropped:
             # what follows must not be joined to the torn line
             write_whole(run.journal, content.whole)
@@ -183,17 +189,9 @@ def unseal_run(paths: StorePaths, run: RunPaths) -> None:
     """Turn a sealed run back into a running one, so that trials can be added; the lock is held."""
     tables = read_tables({"cases": run.cases, "trials": run.trials, "checks": run.checks}, str(run.folder))
     manifest = read_manifest(paths, run.folder.name)
-    checks: dict[tuple[str, int, int], list[CheckRow]] = {}
-    for check in tables.checks.iter_rows(named=True):
-        key = (check.pop("case"), check.pop("trial"), check.pop("attempt"))
-        checks.setdefault(key, []).append(CheckRow(**check))
-    rows = [
-        TrialRow.from_mapping({n: v for n, v in row.items() if v is not None})
-        for row in tables.trials.iter_rows(named=True)
-    ]
-    lines = (encode(row, checks.get((row.case, row.trial, row.attempt), ())) for row in rows)
     cases = [CasePlan(id=row.pop("case"), **row) for row in tables.cases.iter_rows(named=True)]
     plan = Plan(cases=cases, seed=manifest.seed, order=manifest.trial_order)
     write_whole(run.plan, plan.to_bytes())
-    write_whole(run.journal, b"".join(lines))
-    change_manifest(paths, run, status=RunStatus.RUNNING, finished=None)
+    write_whole(run.journal, journal_text(tables).encode())
+    stale: dict[str, Any] = {"finished": None, "summary": None, "gate": None, "counts": None, "outcomes": {}}
+    change_manifest(paths, run, status=RunStatus.RUNNING, **stale)

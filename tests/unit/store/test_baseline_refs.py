@@ -107,7 +107,7 @@ def test_earlier_promotions(three):
     assert [three.resolve(f"main@{{{n}}}").run.id for n in range(3)] == [
         three.runs[name].id for name in ("two", "three", "one")
     ]
-    assert three.resolve("main@{1}").reason == "baseline 20261129-threea (main, 1 promotions ago)"
+    assert three.resolve("main@{1}").reason == "baseline 20261129-threea (main, 1 promotion ago)"
     assert "further back than the 3 promotions of 'main'" in refused(three, "main@{3}")
     assert "Nothing was promoted as 'man'; did you mean main" in refused(three, "man@{0}")
     three.store.delete(three.runs["three"].id)

@@ -189,7 +189,7 @@ def test_trials_of_cases_that_were_not_planned_are_kept_and_told(store):
     manifest = store.recover(run_id)
     assert keys(store.load(run_id)) == [("a", 1, 1), ("stray", 1, 1)]
     assert manifest.counts["passed"] == 1
-    assert manifest.warnings == ["1 cases have trials and were not planned, first stray"]
+    assert manifest.warnings == ["trials of cases that were not planned (1, the first stray)"]
 
 
 def test_a_recovered_run_ended_with_its_last_trial(store):
