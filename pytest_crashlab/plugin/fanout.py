@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crashlab.errors import CrashlabError
-from pytest_crashlab.plugin import collect, conflicts, gating, workers
+from pytest_crashlab.plugin import collect, conflicts, gating, resume, workers
+from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
 from pytest_crashlab.records.case import CasePlan
 
@@ -91,17 +92,23 @@ class Fanout:
         if orders is None:
             run_session = self._starter.session_for(self)
             orders = run_session.orders()
-        baseline_k = orders.baseline_k
+        rest = orders.remaining
+        if rest is not None and rest.selection:
+            _leave_out(items, {case.id for case in rest.cases})
+        planned = {} if rest is None else {case.id: case for case in rest.cases}
         conflicts.refuse_items(items)
         collected = len(items) + self._deselected
         expansion = collect.expand(
             items,
-            spec_for=lambda item: self._spec(item, baseline_k),
-            order=self.settings.order,
+            spec_for=lambda item: self._spec(item, orders.baseline_k, planned),
+            order=orders.order,
             seed=orders.seed,
             unsupported=self.settings.unsupported,
         )
         items[:] = expansion.items
+        if rest is not None:
+            resume.refuse_changed_plan(rest.cases, expansion.cases)
+            items[:] = [item for item in items if not _is_decided(item, rest)]
         selection = Selection(cases=expansion.cases, collected=collected, once=expansion.unsupported)
         self._starter.register_lifecycle(self.settings, orders.seed, orders.gate)
         if workers.is_worker(self._config):
@@ -109,10 +116,13 @@ class Fanout:
         else:
             run_session.planned(selection)
 
-    def _spec(self, item: pytest.Item, baseline_k: int | None) -> TrialSpec:
+    def _spec(self, item: pytest.Item, baseline_k: int | None, planned: dict[str, CasePlan]) -> TrialSpec:
         """How often ``item`` runs; refuses its markers now rather than in its first trial."""
         self._markers.outcomes(item)
         self._markers.checks(item)
+        before = planned.get(item.nodeid)
+        if before is not None:
+            return TrialSpec(k=before.planned, min_passes=before.min_passes)
         return resolve_trials(
             item,
             self._markers,
@@ -120,6 +130,19 @@ class Fanout:
             ini=self.settings.ini_trials,
             baseline=baseline_k,
         )
+
+
+def _leave_out(items: list[pytest.Item], planned: set[str]) -> None:
+    """Deselect what a resumed run of selected cases has nothing to do with."""
+    others = [item for item in items if item.nodeid not in planned]
+    if others:
+        items[0].config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item.nodeid in planned]
+
+
+def _is_decided(item: pytest.Item, rest: resume.Remaining) -> bool:
+    of = item.stash[TRIAL_KEY]
+    return of.trial in rest.decided.get(of.case.id, ())
 
 
 class _PlanCourier:

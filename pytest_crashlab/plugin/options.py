@@ -55,6 +55,7 @@ _VALUED = (
         "DIR",
         "where runs are kept (default: .crashlab; or CRASHLAB_STORE)",
     ),
+    ("--crashlab-resume", None, "RUN", "go on with a run: only its planned trials without a decision"),
     ("--crashlab-junit", "crashlab_junit", "PATH", "write JUnit XML with one test case per case"),
     (
         "--crashlab-baseline-missing",
@@ -113,6 +114,7 @@ class Settings:
     external_id: str | None
     seed: int | None
     store: Path
+    resume: str | None
     junit: Path | None
     baseline_missing: OnMissing
     unsupported: OnUnsupported
@@ -133,7 +135,7 @@ class Settings:
             ini_trials=ini_trials,
             order=cast("Order", read.choice("--trial-order", "crashlab_trial_order", ORDERS)),
             baseline=read.value("--baseline", "crashlab_baseline"),
-            save_baseline=read.flag("--save-baseline"),
+            save_baseline=read.value("--save-baseline"),
             min_pass_rate=read.share("--min-pass-rate", "crashlab_min_pass_rate", points=False),
             policy=read.choice("--crashlab-policy", "crashlab_policy", POLICIES),
             method=cast("Method", read.choice("--crashlab-method", "crashlab_method", METHODS)),
@@ -144,6 +146,7 @@ class Settings:
             external_id=read.flag("--crashlab-external-id"),
             seed=read.integer("--crashlab-seed", "crashlab_seed"),
             store=read.store(),
+            resume=read.value("--crashlab-resume"),
             junit=None if junit is None else config.invocation_params.dir / junit,
             baseline_missing=cast(
                 "OnMissing",
@@ -182,17 +185,17 @@ class _Reader:
         value = self.config.getini(name)
         return None if value is None or value == "" else str(value).strip()
 
-    def value(self, flag: str, ini: str) -> str | None:
+    def value(self, flag: str, ini: str | None = None) -> str | None:
         given, _ = self._given(flag, ini)
         return given
 
-    def _given(self, flag: str, ini: str) -> tuple[str | None, str]:
+    def _given(self, flag: str, ini: str | None) -> tuple[str | None, str]:
         value = self.flag(flag)
         if value is not None:
             if not value.strip():
                 raise UsageError(f"{flag} is empty; give it a value or leave it out")
             return value, flag
-        return self.ini(ini), ini
+        return (None, flag) if ini is None else (self.ini(ini), ini)
 
     def choice(self, flag: str, ini: str, allowed: tuple[str, ...]) -> str:
         value, blame = self._given(flag, ini)

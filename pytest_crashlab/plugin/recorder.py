@@ -21,13 +21,18 @@ _MOST_ATTEMPTS = 255
 class Recorder:
     """Writes the rows of one run and keeps the few counts that progress and the end need."""
 
-    def __init__(self, writer: RunWriter) -> None:
+    def __init__(self, writer: RunWriter, attempts: dict[str, dict[int, int]]) -> None:
         self._writer = writer
         self._attempts: dict[str, bytearray] = {}
+        for case, trials in attempts.items():
+            counts = bytearray(max(trials) + 1)
+            for trial, count in trials.items():
+                counts[trial] = min(count, _MOST_ATTEMPTS)
+            self._attempts[case] = counts
         self._last_of_worker: dict[str, tuple[str, int]] = {}
         self.labels: Counter[str] = Counter()
         self.decisions: Counter[Decision] = Counter()
-        self.reported = 0
+        self.reported = sum(self._reported(case) for case in self._attempts)
         self.troubled: set[str] = set()  # cases with a trial that failed or gave no decision
 
     def add(self, text: str) -> TrialRow:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from pytest_crashlab.errors import CrashlabError, StoreError
-from pytest_crashlab.plugin import conflicts, gating, manifest
+from pytest_crashlab.plugin import conflicts, gating, manifest, resume
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.fanout import Selection
 from pytest_crashlab.plugin.recorder import Recorder
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_crashlab.plugin.options import Settings
+    from pytest_crashlab.plugin.options import Order, Settings
     from pytest_crashlab.store.baselines import Resolution
     from pytest_crashlab.store.runs import RunWriter, Store, StoredRun
 
@@ -40,6 +40,8 @@ class RunSession:
         self.settings = settings
         self.seed = seed
         self.run_id = new_run_id()
+        self.order = settings.order
+        self.remaining: resume.Remaining | None = None
         self.started = False
         self.store: Store | None = None
         self.replaces: str | None = None
@@ -62,11 +64,25 @@ class RunSession:
         if self.config.option.collectonly and not self.settings.store.exists():
             return  # nothing is stored, so nothing is created, and there is no run to compare with
         self.store = Store.open(self.settings.store, create=not self.config.option.collectonly)
+        ref = self.settings.baseline
+        if self.settings.resume is not None:
+            ref = self._resume(self.store, self.settings.resume)
         if self.settings.save_baseline is not None:
             self.replaces = self.store.refs.read(self.settings.save_baseline)
-        if self.settings.baseline is not None:
-            self._resolve(self.store, self.settings.baseline)
+        if ref is not None:
+            self._resolve(self.store, ref)
         self.gated_cases = self._gated()
+
+    def _resume(self, store: Store, ref: str) -> str | None:
+        """Take over a run that ended early; return the baseline it is compared with."""
+        found = resume.find_run(store, ref)
+        resume.refuse_changed_target(found, self.config.rootpath)
+        self.run_id = found.id
+        self.seed = self.seed if found.seed is None else found.seed
+        self.order = cast("Order", found.trial_order or self.order)
+        self.remaining = resume.remaining(store, found)
+        compared = (found.baseline or {}).get("id") or (found.baseline or {}).get("ref")
+        return self.settings.baseline or compared
 
     def _resolve(self, store: Store, ref: str) -> None:
         from pytest_crashlab.store.baseline_refs import resolve_baseline
@@ -105,6 +121,8 @@ class RunSession:
         return Orders(
             active=self.started,
             seed=self.seed,
+            order=self.order,
+            remaining=self.remaining,
             baseline_k=None if self.baseline is None else self.baseline.manifest.k,
             gate=self.gated_cases,
         )
@@ -119,13 +137,19 @@ class RunSession:
 
         self._guarded(
             writer.write_plan,
-            Plan(cases=selection.cases, seed=self.seed, order=self.settings.order),
+            Plan(cases=selection.cases, seed=self.seed, order=self.order),
         )
-        self._guarded(writer.update, **manifest.planned_fields(self.config, selection))
+        if self.remaining is None:
+            self._guarded(writer.update, **manifest.planned_fields(self.config, selection))
 
     def planned_by_ids(self, ids: list[str]) -> None:
         """Begin the run with what ids tell, so that a worker's early death leaves no trial unplanned."""
         if self.selection is not None or not self.started:
+            return
+        if self.remaining is not None:
+            self._has_full_plan = True
+            cases = self.remaining.cases
+            self.planned(Selection(cases=cases, collected=len(cases), once=[]))
             return
         planned: dict[str, int] = {}
         grouped = is_grouped(self.config)
@@ -140,8 +164,11 @@ class RunSession:
         if self.writer is None:
             if not self.started:  # trials asked for by a marker that a worker found
                 self.start()
-            self.writer = self._opened().begin(manifest.new_manifest(self))
-            self.recorder = Recorder(self.writer)
+            store, rest = self._opened(), self.remaining
+            self.writer = (
+                store.begin(manifest.new_manifest(self)) if rest is None else store.reopen(self.run_id)
+            )
+            self.recorder = Recorder(self.writer, {} if rest is None else rest.attempts)
         return self.writer
 
     def _opened(self) -> Store:

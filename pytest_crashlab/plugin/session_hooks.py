@@ -10,6 +10,7 @@ from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.plugin import cache, finish, gating, workers
 from pytest_crashlab.plugin.finish import NO_VERDICT
 from pytest_crashlab.plugin.progress import Progress
+from pytest_crashlab.plugin.stopping import StopOnSigterm
 from pytest_crashlab.plugin.summary import (
     Ending,
     build_view,
@@ -38,7 +39,16 @@ class SessionHooks:
         self._progress = Progress(config, session)
         self._view: SessionView | None = None
         self._ending = Ending()
+        self._stop = StopOnSigterm()
         self._announced = not workers.distributes(config)
+
+    def pytest_sessionstart(self) -> None:
+        """From here on a session that is told to stop is sealed as cancelled."""
+        self._stop.install()
+
+    def pytest_unconfigure(self) -> None:
+        """Leave the process as it was."""
+        self._stop.remove()
 
     def pytest_report_header(self) -> list[str]:
         """Name the baseline and why it is that one."""
@@ -105,6 +115,8 @@ class SessionHooks:
             self._session.store_error = self._session.store_error or str(error)
             gated = self._session.resolution is not None or self._session.settings.min_pass_rate is not None
             return NO_VERDICT if status == 0 and gated else status
+        if status == pytest.ExitCode.NO_TESTS_COLLECTED and self._session.remaining is not None:
+            status = 0  # a resumed run in which nothing was left to run
         if status == 0 and conclusion.gate is not None:
             status = conclusion.gate.exit_code
         self._ending.promotion, promoted = finish.promote_if_asked(self._session, conclusion, status)

@@ -13,10 +13,12 @@ import pytest
 
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.gating import GatedCases
+from pytest_crashlab.plugin.resume import Remaining
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_crashlab.plugin.options import Order
     from pytest_crashlab.plugin.session import RunSession
 
 _INPUT = "crashlab"
@@ -28,13 +30,16 @@ class Orders:
     """What a worker needs to know from the controller.
 
     ``active`` whether a run was asked for by option or ini key (else only markers can start one);
-    ``baseline_k`` trials a case of the baseline, None without one.
+    ``order`` of the trials; ``baseline_k`` trials a case of the baseline, None without one;
+    ``remaining`` what a resumed run has to do, None for a new one.
     """
 
     active: bool
     seed: int
+    order: Order
     baseline_k: int | None
     gate: GatedCases
+    remaining: Remaining | None = None
 
     def to_json(self) -> str:
         """JSON text: execnet carries text of any size, but no dataclass."""
@@ -44,7 +49,11 @@ class Orders:
     def from_json(cls, text: str) -> Orders:
         """The orders of ``to_json``."""
         data = json.loads(text)
-        return cls(**{**data, "gate": GatedCases(**data["gate"])})
+        rest = data.pop("remaining")
+        return cls(
+            **{**data, "gate": GatedCases(**data["gate"])},
+            remaining=None if rest is None else Remaining.from_mapping(rest),
+        )
 
 
 def orders_for(config: pytest.Config) -> Orders | None:
