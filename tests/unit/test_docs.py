@@ -39,6 +39,15 @@ def test_configuration_names_every_marker():
     assert [name for name in MARKERS if f"`{name}(" not in text] == []
 
 
+def test_exit_codes_names_every_reason_for_no_verdict():
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_crashlab" / "compare").glob("*.py"))
+    codes = re.findall(r'\bReason\(\s*code=f?"([a-z_{}]+)"', source)
+    assert len(codes) > 10
+    expected = {code.replace("{arm}", arm) for code in codes for arm in "ab"}
+    rows = re.findall(r"^\| (`.+?`) \|", page("exit-codes.md").split("## No verdict")[1], re.MULTILINE)
+    assert set(re.findall(r"`([a-z_]+)`", " ".join(rows))) == expected
+
+
 def test_command_line_names_every_verb():
     named = re.findall(r"`crashlab ([a-z]+)", page("command-line.md").split("`RUN` is")[0])
     assert set(named) == set(VERBS)
