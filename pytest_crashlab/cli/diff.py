@@ -47,8 +47,8 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison."""
-    from pytest_crashlab.compare import CompareOptions, compare_runs
-    from pytest_crashlab.records.comparison import Word
+    from pytest_crashlab.compare import CompareOptions, compare_runs, decide
+    from pytest_crashlab.records.comparison import Policy, Word
     from pytest_crashlab.report.json import diff_json, dumps
     from pytest_crashlab.report.listing import render_diff
 
@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
     comparison = compare_runs(baseline, candidate, options)
     show = args.show or ("worse" if comparison.word is Word.REGRESSED else "moved")
     limit = args.limit if args.limit > 0 else None
-    view = diff_view(baseline.manifest, candidate.manifest, comparison, show=show, limit=limit)
+    gate = decide(Policy.REGRESSIONS, comparison)
+    view = diff_view(baseline.manifest, candidate.manifest, comparison, gate, show=show, limit=limit)
     if args.json:
         output.write(f"{dumps(diff_json(view))}\n")
         return 0

@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
         split="holdout" if args.holdout else None,
     )
     comparison, baseline_line = _compare(store, stored, args.baseline, options)
-    gate = decide(Policy(args.policy or manifest.policy or Policy.REGRESSIONS), comparison, thresholds)
+    recorded = manifest.policy if manifest.policy in list(Policy) else Policy.REGRESSIONS
+    gate = decide(Policy(args.policy or recorded), comparison, thresholds)
     view = session_summary(
         stored,
         run_numbers(stored),

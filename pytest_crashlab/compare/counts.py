@@ -131,6 +131,7 @@ def count_cases(run: StoredRun) -> RunCounts:
         run.trials.filter(pl.col("deciding"))
         .join(run.cases.select("case", "planned"), on="case")
         .filter(pl.col("trial").is_between(1, pl.col("planned")))
+        .unique(["case", "trial"])
         .group_by("case")
         .agg(
             passes=passed.sum(),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.report import views
-from pytest_crashlab.report.build import run_view, verdict_view
+from pytest_crashlab.report.build import gate_view, run_view, verdict_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_crashlab.records.comparison import Comparison
+    from pytest_crashlab.records.comparison import Comparison, Gate
     from pytest_crashlab.store import Manifest
 
 _FEWEST_FOR_FLIPS = 3
@@ -32,12 +32,18 @@ SHOWN: dict[str, Callable[[views.ComparedCaseView], bool]] = {
 
 
 def diff_view(
-    baseline: Manifest, candidate: Manifest, comparison: Comparison, *, show: str, limit: int | None = None
+    baseline: Manifest,
+    candidate: Manifest,
+    comparison: Comparison,
+    gate: Gate,
+    *,
+    show: str,
+    limit: int | None = None,
 ) -> views.DiffView:
-    """Two runs and those of their compared cases that ``show`` asks for, at most ``limit`` of them.
+    """Two runs, what ``gate`` says of them, and the compared cases that are asked for.
 
     ``show``: worse, better, moved, same, flip (passes some trials of 3 or more, in either run),
-    never (no pass in the candidate) or all.
+    never (no pass in the candidate) or all; at most ``limit`` cases.
     """
     card = verdict_view(comparison)
     unmoved = [c for c in card.cases if c.delta == 0]
@@ -46,6 +52,7 @@ def diff_view(
         baseline=run_view(baseline),
         candidate=run_view(candidate),
         verdict=card,
+        gate=gate_view(gate),
         shown=show,
         cases=tuple(wanted if limit is None else wanted[:limit]),
         total=len(wanted),

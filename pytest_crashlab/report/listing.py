@@ -118,6 +118,11 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
     yield ""
     yield from card.verdict(view.verdict, most_moved=0)
     yield ""
+    yield unbroken(
+        f"'crashlab gate {text(view.candidate.id)} --baseline {text(view.baseline.id)}' "
+        f"would end with {view.gate.exit_code}."
+    )
+    yield ""
     yield unbroken(f"{_SHOWN_WORDS[view.shown]}: {view.total}")
     yield from (card.moved_line(case, indent=2) for case in view.cases)
     if len(view.cases) < view.total:

@@ -60,9 +60,11 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
     if view.thresholds:
         yield ""
         yield from _thresholds(view.thresholds)
+    yield ""
     if view.verdict is not None:
-        yield ""
         yield from card.verdict(view.verdict)
+    else:
+        yield "Name a baseline to see whether this run is better or worse."
     if view.gate is not None:
         yield ""
         said = () if view.verdict is None else tuple(reason.text for reason in view.verdict.reasons)

@@ -269,11 +269,15 @@ class RunLineView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffView:
-    """Two runs beside each other; ``shown`` says which of the compared cases were asked for."""
+    """Two runs beside each other; ``shown`` says which of the compared cases were asked for.
+
+    ``gate`` what the gate would say with this baseline and no other option.
+    """
 
     baseline: RunView
     candidate: RunView
     verdict: VerdictView
+    gate: GateView
     shown: str
     cases: tuple[ComparedCaseView, ...]
     total: int

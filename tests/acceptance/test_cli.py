@@ -245,6 +245,8 @@ def test_diff_lists_the_cases_that_got_worse_after_a_regression(shared, ok):
     out = ok(shared, "diff", "main", WORSE)
     assert "\nRegressed\n  Pass rate 10.0 points lower than the baseline. Outside the noise (± 6.7\n" in out
     assert out.endswith(
+        f"'crashlab gate {WORSE} --baseline {BASE}' would end with 1.\n"
+        "\n"
         "Cases that got worse: 1\n"
         "  5/5 -> 0/5      -100.0  proven worse       test_agent.py::test_refund[case-3]\n"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_crashlab.compare.counts import count_cases
 from tests.stories import record, row
 
@@ -66,6 +68,12 @@ def test_a_run_without_a_case(store):
     counts = count_cases(record(store, {}))
     assert len(counts) == 0
     assert counts.scheduled == 0
+
+
+def test_a_trial_that_is_there_twice_counts_once(store):
+    run = record(store, {"t": "PF"})
+    twice = replace(run, trials=run.trials.vstack(run.trials))
+    assert only(twice).decided == 2
 
 
 def test_units_of_the_horizon(store):

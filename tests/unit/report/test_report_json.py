@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from pytest_crashlab.compare import compare_runs
+from pytest_crashlab.compare import compare_runs, decide
+from pytest_crashlab.records.comparison import Policy
 from pytest_crashlab.report.build import LEFT_OUT_WORDS
 from pytest_crashlab.report.difference import SHOWN, diff_view
 from pytest_crashlab.report.json import diff_json, dumps, runs_json, session_json
@@ -105,10 +106,12 @@ def test_which_cases_a_diff_shows(store, show, cases):
     }
     baseline, candidate = record(store, a, run_id="a"), record(store, b, run_id="b")
     comparison = compare_runs(baseline, candidate)
-    view = diff_view(baseline.manifest, candidate.manifest, comparison, show=show)
+    gate = decide(Policy.REGRESSIONS, comparison)
+    runs = (baseline.manifest, candidate.manifest, comparison, gate)
+    view = diff_view(*runs, show=show)
     assert {c.case for c in view.cases} == set(cases)
     assert view.total == len(cases)
-    cut = diff_view(baseline.manifest, candidate.manifest, comparison, show=show, limit=1)
+    cut = diff_view(*runs, show=show, limit=1)
     assert (len(cut.cases), cut.total) == (1, len(cases))
     assert set(SHOWN) == {"worse", "better", "moved", "same", "flip", "never", "all"}
     data = json.loads(dumps(diff_json(view)))
