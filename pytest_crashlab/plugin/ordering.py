@@ -221,7 +221,7 @@ def _hidden_scopes(item: pytest.Item) -> Iterable[str]:
         loop_scope = getattr(carrier, "_loop_scope", None)
         if isinstance(loop_scope, str):
             yield loop_scope
-    added = set(getattr(item, "fixturenames", ())) - set(getattr(info, "names_closure", ()))
+    added = set(getattr(item, "fixturenames", ())) - closure.keys() - {"request"}  # by a hook
     examples = getattr(getattr(item, "dtest", None), "examples", ())
     if (
         added
