@@ -92,7 +92,7 @@ def build_view(session: RunSession, conclusion: Conclusion) -> SessionView:
         conclusion.comparison,
         conclusion.thresholds,
         conclusion.gate,
-        baseline_line=(baseline_line(session) or "").removeprefix("baseline ") or None,
+        baseline_line=baseline_line(session),
         next_commands=next_commands(session, conclusion),
     )
 

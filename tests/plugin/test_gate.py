@@ -252,7 +252,7 @@ def test_last_failed_holds_the_cases_that_the_gate_failed(
     again.stdout.fnmatch_lines(["*2 cases x 5 trials = 10*", "*a selection of cases*"])
     assert baselined.last().manifest.planned_trials == 10
     plain = baselined.run("--trials=off", "--lf")
-    plain.assert_outcomes(failed=2, deselected=10)
+    plain.assert_outcomes(failed=2)
 
 
 def test_junit(baselined: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
