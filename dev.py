@@ -38,7 +38,11 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         (),
         ("examples/annealing/demo.py",),
     ),
-    "test": ("run the tests; what follows goes to pytest", ("test",), ("-m", "pytest")),
+    "test": (
+        "run the tests on all cores; what follows goes to pytest (-n0: in one process)",
+        ("test",),
+        ("-m", "pytest", "-n", "logical", "--dist", "worksteal"),
+    ),
     "lint": ("ruff: rules and format", ("lint",), ("-m", "ruff", "check", ".")),
     "format": ("let ruff format the sources", ("lint",), ("-m", "ruff", "format", ".")),
     "types": ("mypy --strict", ("lint", "test"), ("-m", "mypy")),

@@ -100,8 +100,11 @@ def test_solver_that_runs_out_of_steps_says_so():
 
 def test_example_runs_as_plain_tests_without_trials(tmp_path):
     """Somebody who tries the example with bare pytest sees ordinary tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "CRASHLAB"))}
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "CRASHLAB"))
+        **kept,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "pytest_crashlab.plugin",
     }
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", str(HERE)],
