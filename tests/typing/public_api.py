@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import assert_type
 
 import pytest_crashlab
-from pytest_crashlab import Check, Outcome, Vocabulary
+from pytest_crashlab import Check, InstrumentFailure, Outcome, Store, Trial, Vocabulary, hookimpl
 
 assert_type(pytest_crashlab.__version__, str)
 
@@ -26,3 +27,34 @@ check = Check("amount", must="the refund equals the order total")
 assert_type(check.required, bool)
 Check("amount", "must is given by name")  # type: ignore[call-arg]
 check.required = False  # type: ignore[misc]
+
+
+def test_with_a_trial(trial: Trial) -> None:
+    """What a typed test sees of its trial."""
+    assert_type(trial.seed, int)
+    assert_type(trial.case, str)
+    with trial.run(horizon=20, unit="turns") as target:
+        assert_type(target.t, float | None)
+        target.t, target.output = 3, "done"
+    assert_type(target.exhausted, bool)
+    assert_type(trial.check("amount", target.output == "done", expected="done", observed=target.output), bool)
+    trial.outcome("wrong", failure_class="arithmetic")
+    trial.run(20)  # type: ignore[call-arg]
+    trial.outcome(solved)  # type: ignore[arg-type]
+
+
+async def test_with_an_async_trial(trial: Trial) -> None:
+    """The same for an async test."""
+    async with trial.run() as target:
+        target.t = 1.5
+
+
+@hookimpl
+def pytest_crashlab_classify_exception(exception: BaseException, phase: str) -> str | None:
+    """A hook keeps its own type under the decorator."""
+    return "network_error" if phase == "run" and isinstance(exception, OSError) else None
+
+
+assert_type(pytest_crashlab_classify_exception(OSError(), "run"), str | None)
+assert_type(InstrumentFailure("network_error").label, str)
+assert_type([manifest.id for manifest in Store.open(Path(".crashlab")).manifests()], list[str])
