@@ -10,6 +10,7 @@ import pytest
 from pytest_crashlab.plugin import compat
 from pytest_crashlab.plugin.clone import CannotRepeat, Cloner, setattr_raw
 from pytest_crashlab.plugin.conflicts import refuse_items
+from pytest_crashlab.plugin.hypothesis_trials import own_examples
 from pytest_crashlab.plugin.identity import Identity
 from pytest_crashlab.plugin.keys import TRIAL_KEY, TrialOf
 from pytest_crashlab.plugin.ordering import Order, arrange, effective_order
@@ -39,7 +40,7 @@ class Expansion:
 
 
 class CollectHooks:
-    """Calls ``expand_call`` after every plugin has selected and ordered the cases.
+    """Calls ``expand_call`` after every plugin has selected and ordered the cases; looks after the trials.
 
     Register it last: of wrappers with ``tryfirst`` the one registered last ends last.
     """
@@ -57,6 +58,12 @@ class CollectHooks:
         result = yield
         self._expand_call(session, config, items)
         return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Keep the examples of Hypothesis apart."""
+        with own_examples(item):
+            return (yield)
 
 
 def expand(
@@ -111,7 +118,7 @@ def expand(
             if suffixed:
                 compat.set_trial_id(trial, number, case_id=case_id, group=group)
                 _set_location(trial, number)
-            trial.stash[TRIAL_KEY] = TrialOf(case=case, trial=number)
+            trial.stash[TRIAL_KEY] = TrialOf(case=case, trial=number, run_seed=seed)
         planned.append((item, trials))
     return Expansion(
         items=arrange(planned, order=order, seed=seed),

@@ -7,63 +7,55 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
+from pytest_crashlab.plugin.author import derive_seed
 from pytest_crashlab.plugin.keys import trial_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Iterator
+
+    import pytest
+
+    from pytest_crashlab.plugin.keys import TrialOf
 
 _SEED = "_hypothesis_internal_use_seed"
 _SETTINGS = "_hypothesis_internal_use_settings"
 
 
-class HypothesisTrials:
-    """Gives each trial its own examples while it runs.
-
-    ``seed_for`` (case id, trial) gives the seed. Without this, an example that failed once is tried
-    first in every later trial, and under Hypothesis's ``ci`` profile all trials draw the same ones.
-    """
-
-    def __init__(self, seed_for: Callable[[str, int], int]) -> None:
-        self._seed_for = seed_for
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Prepare the test before Hypothesis's own plugin reads its settings."""
-        of = trial_of(item)
-        function = getattr(item, "obj", None)
-        function = getattr(function, "__func__", function)
-        if (
-            of is None
-            or "hypothesis" not in sys.modules
-            or not getattr(function, "is_hypothesis_test", False)
-        ):
-            return (yield)
-        with _own_examples(
-            item, function, lambda: self._seed_for(of.case.id, of.trial), of.case.id, of.trial
-        ):
-            return (yield)
-
-
 @contextmanager
-def _own_examples(
-    item: pytest.Item, function: Any, seed: Callable[[], int], case_id: str, trial: int
-) -> Iterator[None]:
-    """No database, a seed per trial, and no objection to the second instance of the class."""
+def own_examples(item: pytest.Item) -> Iterator[None]:
+    """Give a trial of a Hypothesis test its own examples while it runs; other items are left alone.
+
+    Without this, an example that failed once is tried first in every later trial, and under
+    Hypothesis's ``ci`` profile all trials draw the same ones. So: no database, the trial's seed, and
+    no objection to the second instance of the class. Must surround Hypothesis's own plugin, which
+    reads the settings when the test is called.
+    """
+    of = trial_of(item)
+    function = getattr(item, "obj", None)
+    function = getattr(function, "__func__", function)
+    if of is None or "hypothesis" not in sys.modules or not getattr(function, "is_hypothesis_test", False):
+        yield
+        return
     machine = getattr(function, "_hypothesis_state_machine_class", None)
-    seeded = function if machine is None else machine
-    configured, name = (
-        (function, _SETTINGS) if machine is None else (getattr(item, "instance", None), "settings")
-    )
-    fixed = getattr(seeded, _SEED, None)
-    if fixed is None:
-        fixed = getattr(sys.modules.get("hypothesis.core"), "global_force_seed", None)
+    if machine is None:
+        seeded, configured, name = function, function, _SETTINGS
+    else:
+        seeded, configured, name = machine, getattr(item, "instance", None), "settings"
     with (
-        _set(seeded, _SEED, seed() if fixed is None else _derived(fixed, case_id, trial)),
+        _set(seeded, _SEED, _seed(of, getattr(seeded, _SEED, None))),
         _set(configured, name, _independent(getattr(configured, name, None))),
     ):
         yield
+
+
+def _seed(of: TrialOf, fixed: object) -> int:
+    """The trial's seed; one that the user fixed still decides what is drawn."""
+    if fixed is None:
+        fixed = getattr(sys.modules.get("hypothesis.core"), "global_force_seed", None)
+    if fixed is None:
+        return derive_seed(of.run_seed, of.case.id, of.trial)
+    data = f"{fixed!r}\0{of.case.id}\0{of.trial}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(data).digest()[:16])
 
 
 def _independent(settings: Any) -> Any:
@@ -73,12 +65,6 @@ def _independent(settings: Any) -> Any:
     settings = Settings.default if settings is None else settings
     suppressed = {*settings.suppress_health_check, HealthCheck.differing_executors}
     return Settings(settings, database=None, derandomize=False, suppress_health_check=suppressed)
-
-
-def _derived(fixed: object, case_id: str, trial: int) -> int:
-    """A seed from the one that the user fixed, so that it still decides what is drawn."""
-    data = f"{fixed!r}\0{case_id}\0{trial}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.sha256(data).digest()[:16])
 
 
 @contextmanager

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOf:
-    """Which trial of which case an item is; ``trial`` counts from 1."""
+    """Which trial of which case an item is; ``trial`` counts from 1, ``run_seed`` is the run's seed."""
 
     case: CasePlan
     trial: int
+    run_seed: int = 0
 
 
 TRIAL_KEY = pytest.StashKey[TrialOf]()

@@ -22,7 +22,6 @@ import pytest
 
 from pytest_crashlab.plugin import cache, compat, markers
 from pytest_crashlab.plugin.collect import CollectHooks, expand
-from pytest_crashlab.plugin.hypothesis_trials import HypothesisTrials
 
 CASES = pytest.StashKey[list]()
 
@@ -44,9 +43,6 @@ def pytest_collection(session):
     config = session.config
     if config.pluginmanager.has_plugin("dsession") or config.option.k == 0:
         return
-    config.pluginmanager.register(
-        HypothesisTrials(lambda case, trial: hash((config.option.seed, len(case), trial))), "own-examples"
-    )
     config.pluginmanager.register(CollectHooks(make_trials), "make-trials")
 
 
