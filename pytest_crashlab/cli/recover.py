@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
     found = lookup.find_run(store, args.reference)
     manifest = store.recover(found.id, skip_damaged=args.skip_damaged)
     if found.status.value != "running":
+        if manifest.summary is None:  # killed between its seal and its numbers
+            store.set_fields(found.id, summary=summary_fields(run_numbers(store.load(found.id))))
         output.line(f"Run {found.id} was sealed already ({manifest.status.value}).")
         return 0
     numbers = run_numbers(store.load(found.id))

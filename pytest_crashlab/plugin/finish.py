@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # The exit code of a session whose gate can give no verdict.
 NO_VERDICT = 10
+
+_PLAIN_ENDS = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +44,13 @@ def run_status(session: RunSession, pytest_session: pytest.Session, exit_status:
     if session.store_error is not None or exit_status == pytest.ExitCode.INTERNAL_ERROR:
         return RunStatus.FAILED
     recorder, selection = session.recorder, session.selection
+    if recorder is not None and recorder.labels["interrupted"] and exit_status not in _PLAIN_ENDS:
+        return RunStatus.CANCELLED  # reported, and stopped all the same
     planned = {} if selection is None else {case.id: case.planned for case in selection.cases}
     if recorder is not None and recorder.missing(planned) == 0:
         return RunStatus.COMPLETED
     stopped = pytest_session.shouldstop or pytest_session.shouldfail
-    known = exit_status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    return RunStatus.CANCELLED if stopped or not known else RunStatus.FAILED
+    return RunStatus.CANCELLED if stopped or exit_status not in _PLAIN_ENDS else RunStatus.FAILED
 
 
 def conclude(session: RunSession, status: RunStatus) -> Conclusion:
@@ -66,6 +69,10 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
     thresholds = check_thresholds(run, min_pass_rate=session.settings.min_pass_rate)
     comparison = _compare(session, run)
     gate = _gate(session, comparison, thresholds)
+    if gate is not None and gate.exit_code == 0 and gate.policy is not Policy.REPORT:
+        unfinished = unfinished_sentence(run)
+        if unfinished is not None:
+            gate = replace(gate, exit_code=NO_VERDICT, because=(unfinished,))
     if gate is not None:
         word = None if comparison is None else comparison.word.value
         _keep(session, store, comparison, gate)
@@ -73,6 +80,25 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
             run_id=session.run_id, exit_code=gate.exit_code, word=word
         )
     return Conclusion(run=run, numbers=numbers, comparison=comparison, thresholds=thresholds, gate=gate)
+
+
+def why(session: RunSession, error: Exception) -> str:
+    """Why the store cannot be used, in a sentence."""
+    if session.store is not None and session.writer is not None and not session.writer.path.exists():
+        return f"{session.writer.path} was removed while the run was written; its trials are lost."
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the store'} cannot be written ({error.strerror or error})."
+    return str(error)
+
+
+def unfinished_sentence(run: StoredRun) -> str | None:
+    """Why a run that did not complete is no pass, whatever its trials say; None for one that did."""
+    manifest = run.manifest
+    if manifest.status is RunStatus.COMPLETED:
+        return None
+    counts = manifest.counts or {}
+    missing, planned = counts.get("missing", 0), counts.get("planned", 0)
+    return f"The run is {manifest.status.value}: {missing} of {planned} planned trials never reported."
 
 
 def _compare(session: RunSession, run: StoredRun) -> Comparison | None:

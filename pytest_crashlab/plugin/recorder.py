@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from dataclasses import replace
+from time import time  # bound now: a test may put another clock in its place
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.plugin.rows import read_row
@@ -34,6 +34,7 @@ class Recorder:
         self.decisions: Counter[Decision] = Counter()
         self.reported = sum(self._reported(case) for case in self._attempts)
         self.troubled: set[str] = set()  # cases with a trial that failed or gave no decision
+        self._untold: set[tuple[str, int]] = set()  # trials that have rows, and none with an outcome
 
     def add(self, text: str) -> TrialRow:
         """Record the row of a report (see ``rows.row_of``)."""
@@ -57,7 +58,7 @@ class Recorder:
                 kind=outcome.kind,
                 infra_healthy=False,
                 target_completed=False,
-                start=time.time(),
+                start=time(),
                 duration=0.0,
                 worker=worker,
                 message=message,
@@ -77,6 +78,10 @@ class Recorder:
 
     def _count(self, row: TrialRow) -> None:
         self.reported += row.attempt == 1
+        if row.outcome is not None:
+            self._untold.discard((row.case, row.trial))
+        elif row.attempt == 1:
+            self._untold.add((row.case, row.trial))
         self.labels[row.outcome or "no_outcome"] += 1
         if row.decision is not None:
             self.decisions[row.decision] += 1
@@ -89,8 +94,9 @@ class Recorder:
         return set(self._attempts)
 
     def missing(self, planned: dict[str, int]) -> int:
-        """How many planned trials have no row."""
-        return sum(k - self._reported(case) for case, k in planned.items())
+        """How many planned trials have no row, or none with an outcome."""
+        untold = sum(case in planned for case, _ in self._untold)
+        return untold + sum(k - self._reported(case) for case, k in planned.items())
 
     def _reported(self, case: str) -> int:
         return sum(count > 0 for count in self._attempts.get(case, b""))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.store.runs import Store
     from pytest_crashlab.store.schema import Manifest
 
+LATEST = "latest"
 _MOST_NAMED = 3
 
 
@@ -47,8 +48,11 @@ class Remaining:
 
 
 def find_run(store: Store, ref: str) -> Manifest:
-    """The run that ``--crashlab-resume`` names, by its id or the start of it."""
-    ids = [run_id for run_id in store.run_ids() if run_id.startswith(ref)]
+    """The run that ``--crashlab-resume`` names, by its id, the start of it, or ``latest``."""
+    known = store.run_ids()
+    if ref == LATEST and known:
+        return store.manifests()[0]
+    ids = [run_id for run_id in known if run_id.startswith(ref)]
     if len(ids) > 1 and ref not in ids:
         some = ", ".join(ids[:_MOST_NAMED])
         raise UsageError(
@@ -65,6 +69,10 @@ def remaining(store: Store, manifest: Manifest) -> Remaining:
         CasePlan(**{name: row["case" if name == "id" else name] for name in fields})
         for row in run.cases.iter_rows(named=True)
     ]
+    if not cases:
+        raise UsageError(
+            f"run {manifest.id} cannot be resumed: it ended before it knew what to run; begin a new run"
+        )
     decided: dict[str, list[int]] = {}
     attempts: dict[str, dict[int, int]] = {}
     columns = ("case", "trial", "attempt", "decision", "deciding")
@@ -85,6 +93,15 @@ def refuse_changed_target(manifest: Manifest, root: Path) -> None:
         raise UsageError(
             f"run {manifest.id} cannot be resumed: the files under test changed since it began at commit "
             f"{str(before.get('commit'))[:7]}; check them out again, or begin a new run"
+        )
+
+
+def refuse_other_trials(manifest: Manifest, trials: int | None) -> None:
+    """Raise ``UsageError`` where another number of trials is asked for than the run was planned with."""
+    if trials is not None and trials != manifest.k:
+        raise UsageError(
+            f"run {manifest.id} cannot be resumed with --trials={trials}: it was planned with {manifest.k}; "
+            "leave the option out, or begin a new run"
         )
 
 

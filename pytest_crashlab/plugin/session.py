@@ -6,18 +6,24 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from pytest_crashlab.errors import CrashlabError, StoreError
 from pytest_crashlab.plugin import conflicts, gating, manifest, resume
+from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.fanout import Selection
 from pytest_crashlab.plugin.recorder import Recorder
-from pytest_crashlab.plugin.workers import Orders
+from pytest_crashlab.plugin.rows import row_of
+from pytest_crashlab.plugin.workers import Orders, worker_name
 from pytest_crashlab.records.case import CasePlan
-from pytest_crashlab.records.run import new_run_id
+from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
+from pytest_crashlab.records.run import RunStatus, new_run_id
+from pytest_crashlab.records.trial import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
+    from pytest_crashlab.plugin.keys import TrialOf
+    from pytest_crashlab.plugin.lifecycle import ItemState
     from pytest_crashlab.plugin.options import Order, Settings
     from pytest_crashlab.store.baselines import Resolution
     from pytest_crashlab.store.runs import RunWriter, Store, StoredRun
@@ -77,6 +83,7 @@ class RunSession:
         """Take over a run that ended early; return the baseline it is compared with."""
         found = resume.find_run(store, ref)
         resume.refuse_changed_target(found, self.config.rootpath)
+        resume.refuse_other_trials(found, self.settings.trials)
         self.run_id = found.id
         self.seed = self.seed if found.seed is None else found.seed
         self.order = cast("Order", found.trial_order or self.order)
@@ -144,11 +151,18 @@ class RunSession:
 
     def planned_by_ids(self, ids: list[str]) -> None:
         """Begin the run with what ids tell, so that a worker's early death leaves no trial unplanned."""
-        if self.selection is not None or not self.started:
-            return
+        if self.selection is not None or not self.started or not ids:
+            return  # no ids: nothing is left to run, or the workers refuse to; their last word tells
+        try:
+            self._planned_by_ids(ids)
+        except CrashlabError as error:
+            self.usage_error(str(error))
+
+    def _planned_by_ids(self, ids: list[str]) -> None:
         if self.remaining is not None:
-            self._has_full_plan = True
             cases = self.remaining.cases
+            # A run that was killed before its first report knows no more of its cases than their ids.
+            self._has_full_plan = all(case.pass_rule for case in cases)
             self.planned(Selection(cases=cases, collected=len(cases), once=[]))
             return
         planned: dict[str, int] = {}
@@ -156,9 +170,23 @@ class RunSession:
         for nodeid in ids:
             case, _ = case_id_of(nodeid, grouped=grouped)
             planned[case] = planned.get(case, 0) + 1
-        if planned:
-            cases = [CasePlan(id=case, planned=k) for case, k in planned.items()]
+        cases = [CasePlan(id=case, planned=k) for case, k in planned.items()]
+        self.planned(Selection(cases=cases, collected=len(cases), once=[]))
+
+    def nothing_left(self) -> None:
+        """The workers had nothing to run: judge a resumed run as it is."""
+        if self.remaining is None or self.selection is not None or self.config.option.collectonly:
+            return
+        cases = self.remaining.cases
+        try:
             self.planned(Selection(cases=cases, collected=len(cases), once=[]))
+        except CrashlabError as error:
+            self.usage_error(str(error))
+
+    def abandon(self) -> None:
+        """The session ends with a usage error: what it began, if anything, is no run to wait for."""
+        if self.writer is not None:
+            self._guarded(self.writer.seal, RunStatus.FAILED)
 
     def _begin(self) -> RunWriter:
         if self.writer is None:
@@ -188,6 +216,24 @@ class RunSession:
             recorded = self._guarded(self.recorder.add, row)
             if recorded is not None:
                 self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
+
+    def interrupted(self, of: TrialOf, state: ItemState) -> None:
+        """The session was stopped inside a trial of this process: say which one; it gives no decision."""
+        if self.recorder is None:
+            return
+        if state.assigned is None:
+            state.assigned = Assigned(
+                outcome=INSTRUMENT_OUTCOMES["interrupted"],
+                site=None,
+                phase=Phase.RUN if state.in_body else Phase.PREPARE,
+                message="the session was stopped while this trial ran",
+            )
+        else:
+            state.record_error = "the session was stopped in this trial's tear-down"
+        row = row_of(of, state, worker=worker_name(self.config))
+        recorded = self._guarded(self.recorder.add, row)
+        if recorded is not None:
+            self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
 
     def worker_lost(self, case: str, trial: int, worker: str, report: pytest.TestReport) -> None:
         """A worker died in a trial: an undecided row, and no failure of the session if gated."""

@@ -9,8 +9,10 @@ import pytest
 from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.plugin import cache, finish, gating, workers
 from pytest_crashlab.plugin.finish import NO_VERDICT
+from pytest_crashlab.plugin.keys import TRIAL_KEY
+from pytest_crashlab.plugin.lifecycle import STATE_KEY
 from pytest_crashlab.plugin.progress import Progress
-from pytest_crashlab.plugin.stopping import StopOnSigterm
+from pytest_crashlab.plugin.stopping import StopOnSigterm, stops_held_back
 from pytest_crashlab.plugin.summary import (
     Ending,
     build_view,
@@ -64,6 +66,17 @@ class SessionHooks:
         self._progress.begin()
         return (yield)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Know the trial that Ctrl-C, SIGTERM or ``pytest.exit`` ends, where it runs in this process."""
+        try:
+            return (yield)
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            of, state = item.stash.get(TRIAL_KEY, None), item.stash.get(STATE_KEY, None)
+            if of is not None and state is not None:
+                self._session.interrupted(of, state)
+            raise
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record the row that came with the report."""
@@ -95,31 +108,53 @@ class SessionHooks:
             return shown
         return shown[0], "", ""
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Judge the run; only 0 is ever raised, to 1 or 10."""
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
+        """Judge the run; only 0 is ever raised, to 1 or 10.
+
+        Inside every other plugin's wrapper and after their plain hooks, so that one of them that
+        fails leaves a sealed run behind.
+        """
+        sound = False
+        try:
+            yield
+            sound = True
+        finally:
+            self._finish(session, int(session.exitstatus) if sound else int(pytest.ExitCode.INTERNAL_ERROR))
+
+    def _finish(self, session: pytest.Session, before: int) -> None:
         self._progress.end()
+        nothing_ran = before == pytest.ExitCode.NO_TESTS_COLLECTED
+        if self._session.problem is None and nothing_ran:
+            self._session.nothing_left()
         if self._session.problem is not None:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            self._session.abandon()
         elif self._session.recorder is not None:
-            status = self._judge(session, int(session.exitstatus))
-            if status != int(session.exitstatus):
+            with stops_held_back():
+                status = self._judge(session, before)
+            if status != before:
                 session.exitstatus = status
         self._ending.exit_status = int(session.exitstatus)
 
     def _judge(self, session: pytest.Session, status: int) -> int:
         """Conclude the run; return the exit status of the session."""
+        run = self._session
         try:
-            conclusion = finish.conclude(self._session, finish.run_status(self._session, session, status))
-        except CrashlabError as error:
-            self._session.store_error = self._session.store_error or str(error)
-            gated = self._session.resolution is not None or self._session.settings.min_pass_rate is not None
-            return NO_VERDICT if status == 0 and gated else status
-        if status == pytest.ExitCode.NO_TESTS_COLLECTED and self._session.remaining is not None:
+            conclusion = finish.conclude(run, finish.run_status(run, session, status))
+        except (CrashlabError, OSError) as error:
+            run.store_error = run.store_error or finish.why(run, error)
+            if status == 0 and run.settings.save_baseline is not None:
+                return int(pytest.ExitCode.TESTS_FAILED)
+            return NO_VERDICT if status == 0 else status
+        if status == pytest.ExitCode.NO_TESTS_COLLECTED and run.remaining is not None:
             status = 0  # a resumed run in which nothing was left to run
         if status == 0 and conclusion.gate is not None:
             status = conclusion.gate.exit_code
-        self._ending.promotion, promoted = finish.promote_if_asked(self._session, conclusion, status)
+        if status == 0 and conclusion.gate is None:
+            self._ending.unfinished = finish.unfinished_sentence(conclusion.run)
+            status = 0 if self._ending.unfinished is None else NO_VERDICT
+        self._ending.promotion, promoted = finish.promote_if_asked(run, conclusion, status)
         if self._ending.promotion is not None and not promoted and status == 0:
             status = 1
         self._report(conclusion)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from types import FrameType
+
+_HELD = (signal.SIGINT, signal.SIGTERM)
 
 
 class Terminated(KeyboardInterrupt):
@@ -40,3 +44,27 @@ class StopOnSigterm:
 
     def _stop(self, _number: int, _frame: FrameType | None) -> NoReturn:
         raise Terminated("SIGTERM")
+
+
+@contextlib.contextmanager
+def stops_held_back() -> Generator[None, None, None]:
+    """Let Ctrl-C and SIGTERM wait until the block is done, the seconds that sealing a run takes.
+
+    An impatient second Ctrl-C would else leave the run unsealed. What came meanwhile is delivered
+    afterwards, once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in _HELD}
+    ours = {n: handler for n, handler in before.items() if handler not in (None, signal.SIG_IGN)}
+    for number in ours:
+        signal.signal(number, lambda n, _frame: came.append(n))
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

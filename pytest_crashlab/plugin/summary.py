@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Ending:
-    """How the session ends: its exit code, what became of a promotion, what could not be written."""
+    """How the session ends: its exit code, what became of a promotion, what could not be written.
+
+    ``unfinished``: why a session without a gate is no pass although nothing failed.
+    """
 
     exit_status: int = 0
     promotion: str | None = None
     report_problem: str | None = None
+    unfinished: str | None = None
 
 
 def baseline_line(session: RunSession) -> str | None:
@@ -34,10 +38,17 @@ def baseline_line(session: RunSession) -> str | None:
 
 def header_lines(session: RunSession) -> list[str]:
     """The lines of the session's header."""
+    lines = []
+    if session.remaining is not None:
+        planned = sum(case.planned for case in session.remaining.cases)
+        decided = sum(len(trials) for trials in session.remaining.decided.values())
+        lines.append(
+            f"crashlab: goes on with run {session.run_id}: {planned - decided} of {planned} trials are left"
+        )
     line, resolution = baseline_line(session), session.resolution
-    if line is None or resolution is None:
-        return []
-    return [f"crashlab: {line}", *(f"crashlab: note: {note.text}" for note in resolution.notes)]
+    if line is not None and resolution is not None:
+        lines += [f"crashlab: {line}", *(f"crashlab: note: {note.text}" for note in resolution.notes)]
+    return lines
 
 
 def plan_lines(session: RunSession) -> list[str]:
@@ -122,7 +133,7 @@ def print_summary(
             reporter.write_line(
                 f"The session ends with exit code {ending.exit_status}, which does not come from the gate."
             )
-    for line in filter(None, (ending.promotion, ending.report_problem)):
+    for line in filter(None, (ending.unfinished, ending.promotion, ending.report_problem)):
         reporter.write_line(line)
     if session.store_error is not None:
         reporter.write_line(f"crashlab: the run is not whole in the store: {session.store_error}", red=True)

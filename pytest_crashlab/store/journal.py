@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-import time
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from time import monotonic  # bound now: a test may put another clock in its place
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_crashlab.errors import CorruptRun, StoreError
@@ -64,7 +64,7 @@ class JournalWriter:
         except OSError as error:
             raise StoreError(f"{path} cannot be opened for writing ({error.strerror}).") from error
         self._size = os.fstat(self._handle).st_size
-        self._synced = time.monotonic()
+        self._synced = monotonic()
 
     def append(self, line: bytes) -> None:
         """Write one line; :class:`StoreError` when the disk does not take it, the journal as before."""
@@ -76,7 +76,7 @@ class JournalWriter:
             os.ftruncate(self._handle, self._size)  # half a line would spoil the next one
             raise StoreError(f"{self._path} cannot be written (the disk is full).")
         self._size += written
-        now = time.monotonic()
+        now = monotonic()
         if now - self._synced >= _SYNC_EVERY:
             os.fsync(self._handle)
             self._synced = now
