@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.plugin.fanout import Selection
     from pytest_crashlab.plugin.session import RunSession
+    from pytest_crashlab.store.runs import StoredRun
     from pytest_crashlab.store.schema import Manifest
 
 _PACKAGES = ("pytest-crashlab", "pytest", "pytest-xdist", "numpy", "scipy", "polars")
@@ -54,7 +55,7 @@ def baseline_fields(session: RunSession) -> dict[str, Any] | None:
     }
 
 
-def planned_fields(config: pytest.Config, selection: Selection) -> dict[str, Any]:
+def planned_fields(config: pytest.Config, selection: Selection, baseline: StoredRun | None) -> dict[str, Any]:
     """What the plan adds once the tests are collected."""
     planned = [case.planned for case in selection.cases]
     return {
@@ -62,22 +63,35 @@ def planned_fields(config: pytest.Config, selection: Selection) -> dict[str, Any
         "planned_cases": len(planned),
         "total_cases": selection.collected,
         "planned_trials": sum(planned),
-        "partial": is_partial(config, selection),
+        "partial": is_partial(config, selection, baseline),
         "case_ids": [case.id for case in selection.cases],
     }
 
 
-def is_partial(config: pytest.Config, selection: Selection) -> bool:
+def is_partial(config: pytest.Config, selection: Selection, baseline: StoredRun | None) -> bool:
     """Whether something selected a part of the cases: then the run cannot become a baseline.
 
-    Paths are no selection: a suite is often run by its path. Node ids are, and so are the options
-    that leave out whole files before anything of them is collected.
+    Paths alone are no selection, since a suite is often run by its path; they are one where the
+    baseline has cases of a file that is still there and of which nothing was collected. Node ids are,
+    and so are the options that leave out whole files before anything of them is collected.
     """
     if len(selection.cases) < selection.collected:
         return True
     if any("::" in str(argument) for argument in config.args):
         return True
-    return any(config.getoption(name, default=None) for name in ("lf", "stepwise", "deselect"))
+    if any(config.getoption(name, default=None) for name in ("lf", "stepwise", "deselect")):
+        return True
+    return baseline is not None and _passes_over_files(config, selection, baseline)
+
+
+def _passes_over_files(config: pytest.Config, selection: Selection, baseline: StoredRun) -> bool:
+    collected = {_file_of(case.id) for case in selection.cases}
+    others = {_file_of(case) for case in baseline.cases["case"]} - collected
+    return any((config.rootpath / name).exists() for name in others)
+
+
+def _file_of(case: str) -> str:
+    return case.partition("::")[0]
 
 
 def environment() -> dict[str, Any]:

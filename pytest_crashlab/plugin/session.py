@@ -147,7 +147,7 @@ class RunSession:
             Plan(cases=selection.cases, seed=self.seed, order=self.order),
         )
         if self.remaining is None:
-            self._guarded(writer.update, **manifest.planned_fields(self.config, selection))
+            self._guarded(writer.update, **manifest.planned_fields(self.config, selection, self.baseline))
 
     def planned_by_ids(self, ids: list[str]) -> None:
         """Begin the run with what ids tell, so that a worker's early death leaves no trial unplanned."""

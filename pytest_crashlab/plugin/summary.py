@@ -70,7 +70,7 @@ def plan_lines(session: RunSession) -> list[str]:
     lines = [f"crashlab: {trials}"]
     if len(planned) < selection.collected:
         lines.append(f"crashlab: {len(planned)} of {selection.collected} cases selected")
-    elif is_partial(session.config, selection):
+    elif is_partial(session.config, selection, session.baseline):
         lines.append("crashlab: a selection of cases: compared, and not to be promoted")
     lines += [f"crashlab: runs once only, {why}: {case}" for case, why in selection.once]
     return lines

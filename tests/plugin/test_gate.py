@@ -112,6 +112,20 @@ def test_selection_is_compared_and_not_promoted(baselined: Suite) -> None:
     assert baselined.store.refs.read("main") != baselined.runs()[0].id
 
 
+def test_a_path_that_leaves_files_out_is_a_selection(single: Suite) -> None:
+    """Files of the baseline that are there and were not collected: not selected, not gone."""
+    single.files(test_it=SUITE, test_other="def test_other(): pass")
+    assert single.run("--trials=2", "--baseline=main", "--save-baseline=main").ret == 0
+    first = single.store.refs.read("main")
+    result = single.run("test_it.py", "--baseline=main", "--save-baseline=main")
+    result.stdout.fnmatch_lines(["*a selection of cases*", "*unsampled*test_other*"])
+    assert single.last().manifest.partial
+    assert single.store.refs.read("main") == first
+    (single.root / "test_other.py").unlink()
+    assert single.run("test_it.py", "--baseline=main", "--save-baseline=main").ret == 0
+    assert not single.last().manifest.partial
+
+
 def test_k_from_baseline_and_marker(baselined: Suite) -> None:
     """k: the flag unless the marker is fixed, else the marker, else ini, else the baseline's."""
     baselined.files(
