@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -58,10 +58,8 @@ class TrialRow:
 
     def to_json(self) -> str:
         """One line of ASCII JSON without the fields that are None."""
-        return json.dumps(
-            {name: value for name, value in asdict(self).items() if value is not None},
-            separators=(",", ":"),
-        )
+        known = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        return json.dumps(known, separators=(",", ":"))
 
     @classmethod
     def from_mapping(cls, data: dict[str, Any]) -> TrialRow:
