@@ -58,6 +58,7 @@ class Cloner:
         parts = {name: value for name, value in state.items() if name not in _FRESH}
         shared = {name: value for name, value in parts.items() if self._may_share(item, name, value)}
         own = {name: value for name, value in parts.items() if name not in shared}
+        in_slots = {name: shared.pop(name) for name in shared.keys() - vars(item).keys()}
         bind = _binding(item, state)
         try:
             cls.__new__(cls)
@@ -66,7 +67,8 @@ class Cloner:
 
         def make() -> pytest.Item:
             new = cls.__new__(cls)
-            for name, value in shared.items():
+            vars(new).update(shared)
+            for name, value in in_slots.items():
                 setattr_raw(new, name, value)
             for name, value in own.items():
                 setattr_raw(new, name, _own_copy(value, item, new, {}))

@@ -95,6 +95,7 @@ def expand(
     planned: list[tuple[pytest.Item, list[pytest.Item]]] = []
     for item in items:
         spec = spec_for(item)
+        location = item.location
         group = compat.xdist_group(item) if grouped else ""
         case_id = item.nodeid.removesuffix(group) if group else item.nodeid
         count = spec.k
@@ -117,7 +118,7 @@ def expand(
         for number, trial in enumerate(trials, start=1):
             if suffixed:
                 compat.set_trial_id(trial, number, case_id=case_id, group=group)
-                _set_location(trial, number)
+                _set_location(trial, number, location)
             trial.stash[TRIAL_KEY] = TrialOf(case=case, trial=number, run_seed=seed)
         planned.append((item, trials))
     return Expansion(
@@ -144,9 +145,9 @@ def _plan(item: pytest.Item, case_id: str, count: int, spec: TrialSpec, identity
     )
 
 
-def _set_location(item: pytest.Item, trial: int) -> None:
-    """Name the trial in headlines too, and spare its copy the search for the source line."""
-    path, line, domain = item.location
+def _set_location(item: pytest.Item, trial: int, location: tuple[str, int | None, str]) -> None:
+    """Name the trial in headlines too, and spare it the search for the source line of its case."""
+    path, line, domain = location
     domain = f"{domain[:-1]}-trial{trial}]" if domain.endswith("]") else f"{domain}[trial{trial}]"
     setattr_raw(item, "location", (path, line, domain))
 
