@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import re
+import shlex
 import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pytest
 
     from pytest_crashlab.plugin.fanout import Selection
@@ -36,6 +41,7 @@ def new_manifest(session: RunSession) -> Manifest:
         policy=settings.policy,
         method=settings.method,
         margin=settings.margin,
+        min_pass_rate=settings.min_pass_rate,
         baseline=baseline_fields(session),
         git=git_fields(read_head(session.config.rootpath)),
         environment=environment(),
@@ -71,17 +77,26 @@ def planned_fields(config: pytest.Config, selection: Selection, baseline: Stored
 def is_partial(config: pytest.Config, selection: Selection, baseline: StoredRun | None) -> bool:
     """Whether something selected a part of the cases: then the run cannot become a baseline.
 
-    Paths alone are no selection, since a suite is often run by its path; they are one where the
-    baseline has cases of a file that is still there and of which nothing was collected. Node ids are,
-    and so are the options that leave out whole files before anything of them is collected.
+    What the project's own ``addopts`` leave out belongs to the definition of its suite. Paths alone
+    are no selection, since a suite is often run by its path; they are one where the baseline has
+    cases of a file that is still there and of which nothing was collected.
     """
-    if len(selection.cases) < selection.collected:
+    if _selects(str(argument) for argument in config.invocation_params.args):
         return True
-    if any("::" in str(argument) for argument in config.args):
-        return True
-    if any(config.getoption(name, default=None) for name in ("lf", "stepwise", "deselect")):
-        return True
+    own = [*config.getini("addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    if len(selection.cases) < selection.collected and not _selects(own):
+        return True  # by something that leaves no trace in the command: a plugin that splits, say
     return baseline is not None and _passes_over_files(config, selection, baseline)
+
+
+_SELECTING = re.compile(
+    r"-[km]|--(lf|last-failed|sw|stepwise|deselect|ignore|ignore-glob|splits|group|shard)\b"
+)
+
+
+def _selects(arguments: Iterable[str]) -> bool:
+    """Whether one of the command's words selects a part of the cases."""
+    return any("::" in argument or _SELECTING.match(argument) for argument in arguments)
 
 
 def _passes_over_files(config: pytest.Config, selection: Selection, baseline: StoredRun) -> bool:

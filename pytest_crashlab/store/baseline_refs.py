@@ -91,6 +91,7 @@ def resolve_baseline(
         no_access=no_access,
         now=time.time(),
         environment=environment,
+        saving=saving == ref,
     )
     found = resolve(graph, runs, head, target)
     _refuse_unreadable(store, found, promotions)

@@ -70,6 +70,13 @@ class Base:
     offset: int = 0
     branch_known: bool = True
 
+    @property
+    def searched(self) -> str:
+        """Which commits a search from here looks at, or why it looks at none."""
+        if self.commit is None:
+            return self.name
+        return f"no run before {self.name}" if self.offset else f"no run at or before {self.name}"
+
     def before(self, distance: int) -> str:
         """``2 commits before your branch point 8202b46``."""
         count = distance + self.offset
@@ -258,18 +265,17 @@ def _newest_promotion(
     shallow = graph is not None and graph.shallow
     if not promoted:
         missing, sentence = why_missing(
-            candidates, base.name, branch_known=base.branch_known, shallow=shallow
+            candidates, base.searched, branch_known=base.branch_known, shallow=shallow
         )
         return Resolution(ref=name, run=None, reason=sentence, missing=missing, base=base.commit, walk=walk)
     run = promoted[0]
     notes = candidates.notes(run)
     if graph is not None and head is not None and base.branch_known:
         notes = (_no_ancestor(graph, head, run, shallow=shallow), *notes)
-    cause = base.name if base.commit is None else f"no run at or before {base.name}"
     return Resolution(
         ref=name,
         run=run,
-        reason=f"baseline {short_run(run.id)} ({name}, its newest promotion: {cause})",
+        reason=f"baseline {short_run(run.id)} ({name}, its newest promotion: {base.searched})",
         alternatives=tuple(promoted[1 : 1 + _MANY_ALTERNATIVES]),
         notes=notes,
         base=base.commit,

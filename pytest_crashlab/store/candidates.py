@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.records.comparison import Note
+from pytest_crashlab.records.comparison import Note, Word
 from pytest_crashlab.records.run import RunStatus
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class Target:
     ``dataset`` and ``split`` None: any; ``own_run`` the id of the run that will be compared;
     ``promotions`` run ids promoted under ``name``, newest first; ``gone`` run id -> date of deletion
     for runs that had to do with ``name``; ``no_access`` why the store could not be read; ``now``
-    seconds since the epoch; ``environment`` what the candidate run's manifest says of its own.
+    seconds since the epoch; ``environment`` what the candidate run's manifest says of its own;
+    ``saving`` whether the session is to become the baseline ``name`` itself.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Target:
     no_access: str | None = None
     now: float | None = None
     environment: Mapping[str, Any] | None = None
+    saving: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,26 @@ def unfit(manifest: Manifest, *, dataset: str | None, split: str | None, own_run
     if split is not None and manifest.split != split:
         return f"it is of another split ({manifest.split or 'none'}, not {split})"
     return None
+
+
+def failed_gate(manifest: Manifest) -> Note | None:
+    """That a run was itself judged worse than its own baseline, or missed a threshold.
+
+    It may still be a baseline, as the run of its commit, but its faults are then what is compared with.
+    """
+    gate = manifest.gate or {}
+    regressed = gate.get("word") == Word.REGRESSED
+    if gate.get("exit_code") != 1 and not regressed:
+        return None
+    because = [str(text).removesuffix(".") for text in gate.get("because") or ()]
+    because = [text for text in because if not (regressed and "regressed" in text)]
+    if gate.get("exit_code") != 1:
+        because = []
+    why = "; ".join([*(["Regressed"] if regressed else []), *because])
+    said = (
+        "The baseline's own gate failed" if gate.get("exit_code") == 1 else "The baseline was itself judged"
+    )
+    return Note(code="baseline_gate_failed", text=f"{said} ({why})." if why else f"{said}.")
 
 
 class Candidates:
@@ -120,7 +142,10 @@ class Candidates:
             where = (
                 f"its commit {short_commit(git['commit'])}" if git.get("commit") else "it has no commit and"
             )
-            why = self._refused(run) or f"{where} is not on the way back from here"
+            otherwise = f"{where} is not on the way back from here"
+            if self._head is not None and git.get("commit") == self._head.commit:
+                otherwise = "it is of this very commit; the search starts at the commit before"
+            why = self._refused(run) or otherwise
             found.append(Refusal(run_id=run.id, why=why))
         return tuple(found)
 
@@ -143,7 +168,8 @@ class Candidates:
 
     def notes(self, run: Manifest) -> tuple[Note, ...]:
         """What a reader should know of ``run`` as a baseline: its age, another model or platform."""
-        found: list[Note] = []
+        failed = failed_gate(run)
+        found: list[Note] = [] if failed is None else [failed]
         if self.target.now is not None:
             days = int((self.target.now - datetime.fromisoformat(run.created).timestamp()) // 86400)
             if days > _OLD_DAYS:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.errors import BaselineError, StoreError
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.store.baselines import Resolution
-from pytest_crashlab.store.candidates import short_commit, short_run, unfit
+from pytest_crashlab.store.candidates import failed_gate, short_commit, short_run, unfit
 from pytest_crashlab.store.export import load_export
 from pytest_crashlab.store.runs import Store, StoredRun
 
@@ -92,6 +92,7 @@ def _found(
         ref=question.ref,
         run=run,
         reason=f"baseline {short_run(run.id)} ({how})",
+        notes=() if (failed := failed_gate(run)) is None else (failed,),
         loader=load or (lambda: store.load(run.id)),
     )
 

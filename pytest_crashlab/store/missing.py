@@ -15,10 +15,12 @@ NO_ACCESS = "no access"
 NOT_IN_CLONE = "not in this clone"
 
 
-def why_missing(candidates: Candidates, base: str, *, branch_known: bool, shallow: bool) -> tuple[str, str]:
-    """One of the four names and a sentence that says what to do.
+def why_missing(
+    candidates: Candidates, searched: str, *, branch_known: bool, shallow: bool
+) -> tuple[str, str]:
+    """One of the four names and one sentence: what is missing, why, and what to do.
 
-    ``base`` words for the commit that the walk began at; ``branch_known`` whether the name is a
+    ``searched`` says where was looked in vain, or why nowhere; ``branch_known`` whether the name is a
     branch; ``shallow`` whether the clone lacks history.
     """
     target = candidates.target
@@ -28,35 +30,34 @@ def why_missing(candidates: Candidates, base: str, *, branch_known: bool, shallo
             f"No baseline {name}: no access to the store ({target.no_access}); "
             "give this job the right to read it."
         )
+    becomes = "this run becomes it." if target.saving else None
+    save = becomes or f"'--save-baseline={name}' records it."
     recorded = candidates.recorded()
     if recorded and (shallow or not branch_known):
-        return NOT_IN_CLONE, (
-            f"No baseline {name}: {_runs(len(recorded))} recorded for it at commits that are not in "
-            f"this clone ({'shallow clone' if shallow else base}); fetch the history "
-            f"('git fetch --unshallow' or fetch-depth: 0) or promote one with "
-            f"'crashlab baseline promote {name} {short_run(recorded[0].id)}'."
+        newest, where = short_run(recorded[0].id), "shallow clone" if shallow else searched
+        remedy = becomes or (
+            "fetch the history ('git fetch --unshallow' or fetch-depth: 0) or promote one with "
+            f"'crashlab baseline promote {name} {newest}'."
         )
+        runs = "1 run of it is" if len(recorded) == 1 else f"{len(recorded)} runs of it are"
+        return NOT_IN_CLONE, (
+            f"No baseline {name}: {runs} at commits that are not in this clone ({where}); {remedy}"
+        )
+    if becomes is not None and not target.gone:
+        return NEVER_RECORDED, f"No baseline {name} yet; {becomes}"
     if recorded:
+        newest = short_run(recorded[0].id)
         return NEVER_RECORDED, (
-            f"No baseline {name}: never recorded at or before {base}; the newest run recorded for it is "
-            f"{short_run(recorded[0].id)}, and 'crashlab baseline promote {name} "
-            f"{short_run(recorded[0].id)}' makes it the baseline."
+            f"No baseline {name} yet: {searched}, and none was promoted; 'crashlab baseline promote {name} "
+            f"{newest}' would make its newest run the baseline."
         )
     if target.gone:
         run_id, date = max(target.gone.items(), key=lambda item: item[1])
         when = f" on {date[:10]}" if date else ""
-        return EXPIRED, (
-            f"No baseline {name}: expired or deleted ({short_run(run_id)}{when}); "
-            f"record it again with '--save-baseline={name}'."
-        )
+        return EXPIRED, f"No baseline {name}: expired or deleted ({short_run(run_id)}{when}); {save}"
     refused = candidates.recorded_but_refused()
     if refused:
         return NEVER_RECORDED, (
-            f"No baseline {name}: never recorded for this; {short_run(refused[0].run_id)} may not be "
-            f"used, as {refused[0].why}. Record one with '--save-baseline={name}'."
+            f"No baseline {name} yet: {short_run(refused[0].run_id)} cannot be it, as {refused[0].why}; {save}"
         )
-    return NEVER_RECORDED, (f"No baseline {name}: never recorded; record it with '--save-baseline={name}'.")
-
-
-def _runs(count: int) -> str:
-    return "1 run was" if count == 1 else f"{count} runs were"
+    return NEVER_RECORDED, f"No baseline {name} yet: nothing was recorded for it; {save}"

@@ -27,7 +27,7 @@ class Plan:
             "format": FORMAT,
             "seed": self.seed,
             "order": self.order,
-            "cases": [{name: getattr(case, name) for name in _CASE_FIELDS} for case in self.cases],
+            "cases": [{name: _storable(getattr(case, name)) for name in _CASE_FIELDS} for case in self.cases],
         }
         return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 
@@ -50,3 +50,10 @@ class Plan:
     def planned_trials(self) -> int:
         """How many trials there are in all."""
         return sum(case.planned for case in self.cases)
+
+
+def _storable(value: object) -> object:
+    """Without halves of surrogate pairs, which tables cannot hold: as the journal writes them."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value

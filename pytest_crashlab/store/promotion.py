@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.store.schema import Manifest
 
 _ENOUGH = 0.9
+FROM_BRANCH = "--crashlab-from-branch"
 
 
 def promotable(manifest: Manifest) -> list[str]:
@@ -57,6 +58,18 @@ def judged_regressed(store: Store, manifest: Manifest) -> bool:
     return Word.REGRESSED in words
 
 
+def judged_worse(store: Store, manifest: Manifest) -> bool:
+    """Whether the run was judged Regressed, or its gate failed for a case that is proven worse."""
+    if judged_regressed(store, manifest):
+        return True
+    gate = manifest.gate or {}
+    if gate.get("exit_code") != 1:
+        return False
+    kept = store.comparisons(manifest.id).values()
+    proven = any(case.get("proven", 0) < 0 for one in kept for case in one.get("cases") or ())
+    return proven or any("proven worse" in str(text) for text in gate.get("because") or ())
+
+
 def refusals(
     store: Store,
     name: str,
@@ -66,13 +79,14 @@ def refusals(
     from_branch: bool = False,
     accept_regression: bool = False,
     reason: str | None = None,
+    from_branch_option: str = FROM_BRANCH,
     env: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Why a run may not be promoted as ``name``, each in a few words; empty when it may.
 
     Beside :func:`promotable`: a run of another branch or of a pull request needs the files of a
-    commit of ``name``, or ``from_branch``; a run judged Regressed ``accept_regression`` and a
-    ``reason``.
+    commit of ``name``, or ``from_branch``; a run that was judged worse
+    ``accept_regression`` and a ``reason``. ``from_branch_option`` what that is called where it is asked for.
     """
     found = promotable(manifest)
     git = manifest.git or {}
@@ -85,11 +99,12 @@ def refusals(
             if git.get("branch") is None:
                 whose = "no branch"
             found.append(
-                f"it is of {whose} and its files are those of no commit of {name} (--crashlab-from-branch "
+                f"it is of {whose} and its files are those of no commit of {name} ({from_branch_option} "
                 "promotes it all the same)"
             )
-    if judged_regressed(store, manifest) and not (accept_regression and reason):
-        found.append("it was judged Regressed (--accept-regression with --reason promotes it all the same)")
+    if judged_worse(store, manifest) and not (accept_regression and reason):
+        said = "was judged Regressed" if judged_regressed(store, manifest) else "has cases proven worse"
+        found.append(f"it {said} (--accept-regression with --reason promotes it all the same)")
     return found
 
 
@@ -103,6 +118,7 @@ def promote(
     from_branch: bool = False,
     accept_regression: bool = False,
     reason: str | None = None,
+    from_branch_option: str = FROM_BRANCH,
     env: Mapping[str, str] | None = None,
 ) -> None:
     """Make a run the baseline ``name``.
@@ -122,6 +138,7 @@ def promote(
         from_branch=from_branch,
         accept_regression=accept_regression,
         reason=reason,
+        from_branch_option=from_branch_option,
         env=env,
     )
     if reasons:
@@ -129,7 +146,7 @@ def promote(
     details: dict[str, Any] = {"commit": (manifest.git or {}).get("commit")}
     if from_branch:
         details["from_branch"] = (manifest.git or {}).get("branch")
-    if judged_regressed(store, manifest):
+    if judged_worse(store, manifest):
         details["accepted_regression"] = reason
     store.refs.promote(name, run_id, expected=expected, **details)
     if name not in manifest.recorded_for:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from pytest_crashlab.errors import CorruptRun, FormatTooNew
 from pytest_crashlab.records.outcome import Decision, Kind
@@ -68,6 +70,7 @@ class Manifest(BaseModel):
     policy: str | None = None
     method: str | None = None
     margin: float | None = None
+    min_pass_rate: float | None = None
     baseline: dict[str, Any] | None = None
     git: dict[str, Any] | None = None
     recorded_for: list[str] = []
@@ -83,8 +86,16 @@ class Manifest(BaseModel):
     warnings: list[str] = []
 
     def to_bytes(self) -> bytes:
-        """The manifest as it is stored: indented JSON."""
-        return self.model_dump_json(indent=1).encode() + b"\n"
+        """The manifest as it is stored: indented JSON.
+
+        Half a surrogate pair, as a case id or a path may hold, has no place in UTF-8 and becomes the
+        replacement character, as in the journal.
+        """
+        try:
+            return self.model_dump_json(indent=1).encode() + b"\n"
+        except PydanticSerializationError:
+            whole = type(self).model_construct(**_storable(self.model_dump()))
+            return whole.model_dump_json(indent=1).encode() + b"\n"
 
     @classmethod
     def from_bytes(cls, content: bytes, where: str) -> Self:
@@ -115,6 +126,16 @@ class Manifest(BaseModel):
         if unknown:
             raise TypeError(f"a manifest has no field {unknown[0]!r}")
         return self.model_validate({**self.model_dump(), **fields})
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, StrEnum):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list) else value
 
 
 def _format_of(content: bytes) -> int | None:

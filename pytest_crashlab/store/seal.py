@@ -226,6 +226,8 @@ def count_outcomes(trials: pl.DataFrame) -> dict[str, int]:
 
 def write_tables(paths: RunPaths, tables: Tables) -> None:
     """Write the narrow tables of a run, each whole or not at all."""
+    import polars as pl
+
     for path, frame in (
         (paths.cases, tables.cases),
         (paths.trials, tables.trials),
@@ -239,6 +241,11 @@ def write_tables(paths: RunPaths, tables: Tables) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise StoreError(f"{path} cannot be written ({error.strerror or error}).") from error
+        except pl.exceptions.PolarsError as error:  # its writer's own form of a full disk
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            first = str(error).partition("\n")[0]
+            raise StoreError(f"{path} cannot be written ({first}).") from error
 
 
 def read_tables(sources: dict[str, Any], where: str) -> Tables:

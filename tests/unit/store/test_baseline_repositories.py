@@ -217,7 +217,7 @@ def test_depth_1_without_a_promotion_says_how_to_get_history(repository, tmp_pat
     repository.commit("changed")
     found = repository.clone(tmp_path / "clone", "--depth=1", "--branch=change").resolve()
     assert (found.run, found.missing) == (None, "not in this clone")
-    assert "1 run was recorded for it at commits that are not in this clone (shallow clone)" in found.reason
+    assert "1 run of it is at commits that are not in this clone (shallow clone)" in found.reason
     assert "git fetch --unshallow" in found.reason
 
 
@@ -464,7 +464,10 @@ def test_nothing_before_the_branch_point_falls_back_and_says_how_far_ahead(repos
     repository.git("switch", "-q", "change")
     found = repository.resolve()
     assert (found.run, found.missing) == (None, "never recorded")
-    assert "the newest run recorded for it is 20261129-latera" in found.reason
+    assert (
+        "'crashlab baseline promote main 20261129-latera' would make its newest run the baseline"
+        in found.reason
+    )
     repository.store.refs.promote("main", run.id, expected=None)
     found = repository.resolve()
     assert found.run.id == run.id

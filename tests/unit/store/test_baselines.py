@@ -146,15 +146,65 @@ def test_nothing_found_falls_back_to_the_newest_promotion_that_may_be_used():
 def test_missing_never_recorded():
     found = resolve(Drawn(), [], HEAD, MAIN)
     assert (found.run, found.missing) == (None, "never recorded")
-    assert found.reason == "No baseline main: never recorded; record it with '--save-baseline=main'."
-    with pytest.raises(BaselineError, match="never recorded"):
+    assert found.reason == (
+        "No baseline main yet: nothing was recorded for it; '--save-baseline=main' records it."
+    )
+    with pytest.raises(BaselineError, match="nothing was recorded"):
         found.load()
 
 
 def test_missing_with_a_run_that_may_not_be_used_says_why():
     found = resolve(Drawn(), [run("bad", status=RunStatus.CANCELLED)], HEAD, MAIN)
     assert found.missing == "never recorded"
-    assert "bad may not be used, as it did not finish (cancelled)" in found.reason
+    assert "bad cannot be it, as it did not finish (cancelled)" in found.reason
+
+
+@pytest.mark.parametrize("runs", [[], [run("plain", "m4")], [run("bad", status=RunStatus.CANCELLED)]])
+def test_missing_where_this_run_becomes_it(runs):
+    found = resolve(Drawn(), runs, HEAD, replace(MAIN, saving=True))
+    assert found.missing == "never recorded"
+    assert found.reason == "No baseline main yet; this run becomes it."
+
+
+def test_missing_with_a_plain_run_of_this_very_commit():
+    here = Head(commit="m3", tree="tree-m3", branch="main", parents=("m2",))
+    found = resolve(Drawn(), [run("plain", "m3")], here, MAIN)
+    assert found.reason == (
+        "No baseline main yet: no run before this commit, and none was promoted; "
+        "'crashlab baseline promote main plain' would make its newest run the baseline."
+    )
+    (refusal,) = found.walk[-1].refused
+    assert refusal.why == "it is of this very commit; the search starts at the commit before"
+
+
+@pytest.mark.parametrize(
+    ("gate", "text"),
+    [
+        (
+            {
+                "word": "Regressed",
+                "exit_code": 1,
+                "because": ["The pass rate regressed.", "1 case is worse."],
+            },
+            "The baseline's own gate failed (Regressed; 1 case is worse).",
+        ),
+        (
+            {"word": "No change", "exit_code": 1, "because": ["1 case is proven worse: t."]},
+            "The baseline's own gate failed (1 case is proven worse: t).",
+        ),
+        (
+            {"word": "Regressed", "exit_code": 0, "because": ["The policy report never fails a session."]},
+            "The baseline was itself judged (Regressed).",
+        ),
+        ({"word": "Regressed"}, "The baseline was itself judged (Regressed)."),
+        ({"word": "No change", "exit_code": 0, "because": []}, None),
+        (None, None),
+    ],
+)
+def test_a_baseline_whose_own_gate_failed_is_taken_and_says_so(gate, text):
+    found = resolve(Drawn(), [run("at", gate=gate)], HEAD, MAIN)
+    assert found.run.id == "at"
+    assert [n.text for n in found.notes if n.code == "baseline_gate_failed"] == ([text] if text else [])
 
 
 def test_missing_expired_or_deleted_with_its_date():

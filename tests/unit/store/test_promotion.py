@@ -145,6 +145,23 @@ def test_a_run_judged_regressed_needs_two_words(repository, where):
     assert entry["accepted_regression"] == "new rules"
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_run_whose_gate_failed_for_a_case_proven_worse_needs_them_too(repository, kept):
+    because = ["The gate failed."] if kept else ["1 case is proven worse: a."]
+    run = repository.record("worse", gate={"word": "No change", "exit_code": 1, "because": because})
+    if kept:
+        comparison = {"word": "No change", "cases": [{"case": "a", "proven": -1}]}
+        repository.store.save_comparison(run.id, "20261128T000000Z-aaaaaa", comparison)
+    assert "it has cases proven worse (--accept-regression with --reason" in refused(repository, run)
+    entry = promoted(repository, run, accept_regression=True, reason="new rules")
+    assert entry["accepted_regression"] == "new rules"
+
+
+def test_a_threshold_that_was_missed_is_no_regression(repository):
+    gate = {"word": "No change", "exit_code": 1, "because": ["The pass rate is 80.0 %."]}
+    promoted(repository, repository.record("low", gate=gate))
+
+
 @pytest.mark.parametrize("word", ["No change", "Improved", "No verdict"])
 def test_other_words_need_none(repository, word):
     promoted(repository, repository.record("fine", gate={"word": word}))

@@ -309,3 +309,15 @@ def test_a_run_is_not_there_half(store, monkeypatch):
     (store.paths.runs).write_text("a file in the way")
     with pytest.raises(StoreError, match="cannot be created"):
         store.begin(Manifest(id="20261130T063300Z-k3v9q2"))
+
+
+def test_half_a_surrogate_pair_does_not_keep_a_run_from_being_stored(store):
+    odd = "t.py::t[\ud800]"
+    head = Manifest(id="20261129T063300Z-odd222", name=odd, case_ids=[odd], git={"branch": odd})
+    writer = store.begin(head)
+    assert store.manifest("20261129T063300Z-odd222").case_ids == ["t.py::t[\ufffd]"]
+    writer.write_plan(plan_of(odd, k=1))
+    writer.append(trial_row(odd, 1))
+    manifest = writer.seal(RunStatus.COMPLETED)
+    assert (manifest.name, manifest.case_ids) == ("t.py::t[\ufffd]", ["t.py::t[\ufffd]"])
+    assert manifest.status is RunStatus.COMPLETED
