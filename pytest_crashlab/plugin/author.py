@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def derive_seed(run_seed: int, case: str, trial: int) -> int:
     """A seed in 0..2**63-1 for one trial, the same for the same run seed, case and number."""
-    text = f"{run_seed}\0{case}\0{trial}".encode()
+    text = f"{run_seed}\0{case}\0{trial}".encode(errors="surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 
 
@@ -144,22 +144,22 @@ class Trial:
     ) -> bool:
         """Record what a criterion came to and return whether it holds.
 
-        ``ok`` is read as true or false; None says that it could not be evaluated. A check that the
+        ``ok`` is read as true or false; None and NaN say that it could not be evaluated, and a number
+        other than 0 and 1 is a score, which is no answer to whether it holds. A check that the
         test declares with ``@pytest.mark.checks`` takes ``required`` from there. Evaluating a name
         twice is an error of the test (``misdeclared``).
         """
         site = self._caller()
+        held = _held(ok, name, site)
         if name in self.results:
             raise InstrumentFailure("misdeclared", f"check {name!r} is evaluated a second time at {site}")
         if name in self.declared:
             required = self.declared[name].required
-        if why is None and not ok and (expected is not None or observed is not None):
+        if why is None and not held and (expected is not None or observed is not None):
             why = f"expected {_short(expected)}, observed {_short(observed)}"
-        result = CheckRow(
-            name=name, required=required, ok=None if ok is None else bool(ok), why=why, site=site
-        )
+        result = CheckRow(name=name, required=required, ok=held, why=why, site=site)
         self.results[name] = result
-        return bool(ok)
+        return bool(held)
 
     def outcome(self, label: str, *, failure_class: str | None = None) -> None:
         """Say what happened, by a label of the test's vocabulary; the last call counts."""
@@ -260,6 +260,25 @@ def relative_site(filename: str, line: int, root: Path) -> str:
     except ValueError:
         name = path.as_posix()
     return f"{name}:{line}"
+
+
+def _held(ok: object, name: str, site: str) -> bool | None:
+    """Whether a check holds; None where that is unknown. What cannot be an answer is refused."""
+    if ok is None or isinstance(ok, bool):
+        return ok
+    if inspect.isawaitable(ok):
+        if inspect.iscoroutine(ok):
+            ok.close()
+        raise InstrumentFailure("misdeclared", f"check {name!r} at {site} got a coroutine; await it first")
+    if isinstance(ok, int | float):
+        if math.isnan(ok):
+            return None
+        if ok not in (0, 1):
+            raise InstrumentFailure(
+                "misdeclared",
+                f"check {name!r} at {site} got the number {ok!r}; compare it with a threshold first",
+            )
+    return bool(ok)
 
 
 def _wrong_progress(target: Target) -> str | None:

@@ -59,6 +59,14 @@ def qualified_names(exception: BaseException) -> list[str]:
     return names
 
 
+def _text(exception: BaseException) -> str:
+    """What the exception says; nothing where saying it raises another one."""
+    try:
+        return str(exception)
+    except Exception:  # noqa: BLE001  any code of the target's may run here
+        return ""
+
+
 class Classifier:
     """Names the outcome of an exception."""
 
@@ -74,7 +82,7 @@ class Classifier:
         named: str | None = self._hook.pytest_crashlab_classify_exception(exception=exception, phase=phase)
         if named is not None:
             return named
-        if str(exception).endswith(_PYTEST_TIMEOUT_END):
+        if _text(exception).endswith(_PYTEST_TIMEOUT_END):
             return "wall_clock"
         names = qualified_names(exception)
         for table in (self._own, self._table):

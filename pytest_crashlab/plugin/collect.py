@@ -107,10 +107,13 @@ def expand(
             except CannotRepeat as error:
                 reason = str(error)
         if reason is not None:
-            if unsupported == "error" and count > 1:
+            if unsupported == "error":
                 raise pytest.UsageError(_refusal(case_id, reason))
             once.append((case_id, reason))
             count = 1
+            if case_id in cases:  # it cannot be told from the other one, so it stays plain pytest's
+                planned.append((item, [item]))
+                continue
         case = cases.setdefault(case_id, _plan(item, case_id, count, spec, identity))
         # An id of the user's that reads like a trial's gets a trial even where there is only one.
         suffixed = count > 1 or compat.case_id_of(case_id)[1] is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_crashlab.errors import CrashlabError
+from pytest_crashlab.errors import CrashlabError, UsageError
 from pytest_crashlab.plugin import collect, conflicts, gating, resume, workers
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
@@ -109,6 +109,7 @@ class Fanout:
         if rest is not None:
             resume.refuse_changed_plan(rest.cases, expansion.cases)
             items[:] = [item for item in items if not _is_decided(item, rest)]
+        _refuse_strangers(expansion.cases, orders.gate)
         selection = Selection(cases=expansion.cases, collected=collected, once=expansion.unsupported)
         self._starter.register_lifecycle(self.settings, orders.seed, orders.gate)
         if workers.is_worker(self._config):
@@ -119,16 +120,25 @@ class Fanout:
     def _spec(self, item: pytest.Item, baseline_k: int | None, planned: dict[str, CasePlan]) -> TrialSpec:
         """How often ``item`` runs; refuses its markers now rather than in its first trial."""
         self._markers.outcomes(item)
-        self._markers.checks(item)
+        checks = self._markers.checks(item)
         before = planned.get(item.nodeid)
         if before is not None:
-            return TrialSpec(k=before.planned, min_passes=before.min_passes)
+            return TrialSpec(k=before.planned, min_passes=before.min_passes, checks=checks)
         return resolve_trials(
             item,
             self._markers,
             option=self.settings.trials,
             ini=self.settings.ini_trials,
             baseline=baseline_k,
+        )
+
+
+def _refuse_strangers(cases: list[CasePlan], gate: gating.GatedCases) -> None:
+    """Raise ``UsageError`` where not one case is in the baseline, before anything is spent."""
+    if gate.pairs and cases and not any(case.id in gate.pairs for case in cases):
+        raise UsageError(
+            f"none of the {len(cases)} cases to run ({cases[0].id} ...) is among the {len(gate.pairs)} of "
+            "the baseline; name another baseline, or record a new one with --save-baseline and no --baseline"
         )
 
 

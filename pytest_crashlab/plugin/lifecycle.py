@@ -20,6 +20,7 @@ from pytest_crashlab.plugin.rows import row_of
 from pytest_crashlab.records.outcome import (
     DEFAULT_VOCABULARY,
     FAILED,
+    INSTRUMENT_OUTCOMES,
     SKIPPED,
     XFAILED,
     Decision,
@@ -42,6 +43,7 @@ class ItemState:
     start: float = field(default_factory=time.time)
     clock: float = field(default_factory=time.perf_counter)
     in_body: bool = False
+    body_ran: bool = False
     trial: Trial | None = None
     assigned: Assigned | None = None
     body_duration: float | None = None
@@ -117,7 +119,7 @@ class Lifecycle:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Know a sub-test's report, which comes out of the body, from the test's own."""
         state = item.stash[STATE_KEY]
-        state.in_body = True
+        state.in_body = state.body_ran = True
         try:
             return (yield)
         finally:
@@ -132,7 +134,7 @@ class Lifecycle:
         state = item.stash.get(STATE_KEY, None)
         if state is None:
             return report
-        if state.in_body:
+        if report.when == "call" and (state.in_body or state.body_duration is not None or not state.body_ran):
             self._subtest(state, item, report)
         elif report.when == "setup":
             self._setup(state, item, call, report)
@@ -144,7 +146,10 @@ class Lifecycle:
 
     def _subtest(self, state: ItemState, item: pytest.Item, report: pytest.TestReport) -> None:
         if report.failed:
-            state.failed_subtests.append(_first_line(report))
+            if state.body_duration is None:
+                state.failed_subtests.append(_first_line(report))
+            else:  # the trial is decided; what fails afterwards is its tear-down
+                state.record_error = f"teardown_error: {_first_line(report)}"
             if self._gated(item):
                 gating.rewrite(report, gating.SUBTEST, "sub-test failed")
 
@@ -175,33 +180,57 @@ class Lifecycle:
         if report.skipped:
             state.assigned = _excluded(report, Phase.RUN)
             return
-        if report.failed:
-            state.assigned = self._failure(state, item, call, report)
-        elif state.failed_subtests:
+        error = call.excinfo.value if call.excinfo is not None and report.failed else None
+        if error is not None:
+            state.assigned = self._failure(state, item, call, report, error)
+        else:
+            state.assigned = self._without_error(state, item, call, report)
+        self._show(state.assigned, item, report)
+
+    def _without_error(
+        self, state: ItemState, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
+    ) -> Assigned:
+        """The outcome of a body that raised nothing."""
+        if state.failed_subtests:
             count = len(state.failed_subtests)
             message = f"{count} sub-test{'s' * (count > 1)} failed: {state.failed_subtests[0]}"
-            state.assigned = Assigned(
-                outcome=FAILED, site=self._own_site(item), phase=Phase.RUN, message=message
-            )
+            ending = Assigned(outcome=FAILED, site=self._own_site(item), phase=Phase.RUN, message=message)
         else:
-            state.assigned = self._ending(state, item)
-        self._show(state.assigned, item, report)
+            ending = self._ending(state, item)
+        if ending.outcome.decision is not Decision.PASS and _expected_to_fail(report):
+            report.outcome = "skipped"
+            report.wasxfail = getattr(report, "wasxfail", "")
+            return replace(ending, outcome=XFAILED)
+        if report.failed and ending.outcome.decision is Decision.PASS:
+            # An unexpected pass under a strict mark: nothing was raised, and that is the failure.
+            return self._assign(FAILED.label, item, call, report, Phase.RUN)
+        return ending
 
     def _ending(self, state: ItemState, item: pytest.Item) -> Assigned:
         """The outcome of a body that ended without an exception."""
         if state.trial is None:
+            required = [check.name for check in self._markers.checks(item) if check.required]
+            if required:
+                return Assigned(
+                    outcome=INSTRUMENT_OUTCOMES["not_verified"],
+                    site=self._own_site(item),
+                    phase=Phase.RUN,
+                    message=f"required and not evaluated: {', '.join(required)}",
+                )
             outcome = self._vocabulary(item).default_pass
             return Assigned(outcome=outcome, site=self._own_site(item), phase=Phase.RUN)
         assigned = state.trial.assigned()
         return assigned if assigned.site is not None else replace(assigned, site=self._own_site(item))
 
     def _failure(
-        self, state: ItemState, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
+        self,
+        state: ItemState,
+        item: pytest.Item,
+        call: pytest.CallInfo[Any],
+        report: pytest.TestReport,
+        error: BaseException,
     ) -> Assigned:
-        """The outcome of a body that an exception ended."""
-        error = None if call.excinfo is None else call.excinfo.value
-        if error is None:  # a strict xpass: nothing was raised, and that is the failure
-            return self._assign(FAILED.label, item, call, report, Phase.RUN)
+        """The outcome of a body that ``error`` ended."""
         trial = state.trial
         phase = judging.phase_of(trial, error, item)
         if trial is not None and phase is Phase.VERIFY and isinstance(error, AssertionError):
@@ -237,13 +266,10 @@ class Lifecycle:
 
     def _show(self, assigned: Assigned, item: pytest.Item, report: pytest.TestReport) -> None:
         """Make pytest's own report agree with the trial, or keep it from failing the session."""
-        if assigned.outcome.decision is Decision.PASS:
+        if assigned.outcome.decision in (Decision.PASS, Decision.EXCLUDED):
             return
         if report.passed:
             text = f"{assigned.outcome.label}: {assigned.message or assigned.outcome.definition}"
-            if hasattr(report, "wasxfail"):  # failing is what the xfail mark expects
-                report.outcome = "skipped"
-                return
             report.outcome = "failed"
             report.longrepr = f"{assigned.site or item.nodeid}: {text}"
         if self._gated(item):
@@ -275,6 +301,11 @@ def _explicit_before_assertion(trial: Trial, report: pytest.TestReport) -> Assig
     if not trial.has_explicit:
         return None
     return replace(trial.assigned(), message=_first_line(report))
+
+
+def _expected_to_fail(report: pytest.TestReport) -> bool:
+    """Whether an xfail mark applies to a body that raised nothing: as passed, or as a strict failure."""
+    return hasattr(report, "wasxfail") or str(report.longrepr).startswith("[XPASS(strict)]")
 
 
 def _excluded(report: pytest.TestReport, phase: Phase) -> Assigned:

@@ -64,12 +64,13 @@ def baseline_fields(session: RunSession) -> dict[str, Any] | None:
 def planned_fields(config: pytest.Config, selection: Selection, baseline: StoredRun | None) -> dict[str, Any]:
     """What the plan adds once the tests are collected."""
     planned = [case.planned for case in selection.cases]
+    partial = is_partial(config, selection, baseline)
     return {
         "k": max(planned, default=1),
         "planned_cases": len(planned),
-        "total_cases": selection.collected,
+        "total_cases": selection.collected if partial else len(planned),
         "planned_trials": sum(planned),
-        "partial": is_partial(config, selection, baseline),
+        "partial": partial,
         "case_ids": [case.id for case in selection.cases],
     }
 

@@ -142,6 +142,12 @@ class Vocabulary:
                     "Vocabulary takes Outcome values such as Outcome.passed(label, definition), "
                     f"got {outcome!r}"
                 )
+            builtin = BUILTIN_OUTCOMES.get(outcome.label)
+            if builtin is not None and outcome.kind is not builtin.kind:
+                raise ValueError(
+                    f"the label {outcome.label!r} is built in and of the kind {builtin.kind.value}; give the "
+                    f"outcome of the kind {outcome.kind.value} another label"
+                )
         base = {label: o for label, o in BUILTIN_OUTCOMES.items() if label != PASSED.label}
         if not outcomes:
             base[PASSED.label] = PASSED

@@ -126,6 +126,48 @@ def test_a_path_that_leaves_files_out_is_a_selection(single: Suite) -> None:
     assert not single.last().manifest.partial
 
 
+def test_what_the_command_leaves_out_is_a_selection(single: Suite) -> None:
+    """What the project's own addopts leave out is not: it is how the suite is defined."""
+    single.files(test_it=SUITE, test_other="def test_other(): pass")
+    assert single.run("--trials=1", "--ignore=test_other.py", "--save-baseline=main").ret == 1
+    assert single.last().manifest.partial
+    single.pytester.makeini("[pytest]\naddopts = -k 'not other'\n")
+    assert single.run("--trials=1", "--save-baseline=main").ret == 0
+    assert not single.last().manifest.partial
+
+
+def test_two_tests_of_one_id(single: Suite) -> None:
+    """They cannot be told apart: refused, or the second is left to plain pytest and never hidden."""
+    single.pytester.makeconftest(
+        """
+        import pytest
+
+        class It(pytest.Item):
+            def __init__(self, *, ok, **kwargs):
+                super().__init__(**kwargs)
+                self.ok = ok
+
+            def runtest(self):
+                assert self.ok
+
+        class Cases(pytest.File):
+            def collect(self):
+                for ok in (True, False):
+                    yield It.from_parent(self, name="case", ok=ok)
+
+        def pytest_collect_file(file_path, parent):
+            if file_path.suffix == ".cases":
+                return Cases.from_parent(parent, path=file_path)
+        """
+    )
+    (single.root / "test_it.cases").write_text("")
+    assert single.run("--min-pass-rate=1").ret == 4
+    single.pytester.makeini("[pytest]\ncrashlab_unsupported = once\n")
+    result = single.run("--min-pass-rate=1")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*another test has the same id*"])
+
+
 def test_k_from_baseline_and_marker(baselined: Suite) -> None:
     """k: the flag unless the marker is fixed, else the marker, else ini, else the baseline's."""
     baselined.files(

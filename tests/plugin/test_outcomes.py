@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_crashlab import Outcome, Vocabulary
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
@@ -347,3 +349,79 @@ def test_messages_are_redacted(single: Suite) -> None:
     assert not any(
         key.encode() in path.read_bytes() for path in (single.root / ".crashlab").rglob("*") if path.is_file()
     )
+
+
+TRAPS = """
+import pytest
+from pytest_crashlab import Check
+
+@pytest.mark.checks(Check("amount", must="x"))
+def test_required_check_without_trial(): pass
+
+async def judge(): return False
+
+def test_nan(trial): trial.check("s", float("nan"))
+def test_score(trial): trial.check("s", 1.7)
+def test_coroutine(trial): trial.check("s", judge())
+def test_one(trial): trial.check("s", 1)
+def test_zero(trial): trial.check("s", 0.0)
+def test_text(trial): trial.check("s", "found")
+
+def test_bad_str():
+    class Bad(Exception):
+        def __str__(self): raise RuntimeError
+    raise Bad
+
+@pytest.fixture
+def early(subtests):
+    with subtests.test("early"): assert 0
+
+def test_subtest_in_setup(early): pass
+
+@pytest.fixture
+def late(subtests):
+    yield
+    with subtests.test("late"): assert 0
+
+def test_subtest_in_teardown(late): pass
+
+@pytest.mark.xfail
+def test_xfail_by_check(trial): trial.check("s", False)
+
+@pytest.mark.xfail(strict=True)
+def test_xfail_strict_by_check(trial): trial.check("s", False)
+
+@pytest.mark.xfail(strict=True)
+def test_xpass_strict(trial): trial.check("s", True)
+"""
+
+TRAPPED = {
+    "required_check_without_trial": "not_verified",
+    "nan": "not_verified",
+    "score": "misdeclared",
+    "coroutine": "misdeclared",
+    "one": "passed",
+    "zero": "failed",
+    "text": "passed",
+    "bad_str": "crashed",
+    "subtest_in_setup": "failed",
+    "subtest_in_teardown": "passed",
+    "xfail_by_check": "xfailed",
+    "xfail_strict_by_check": "xfailed",
+    "xpass_strict": "failed",
+}
+
+
+@pytest.mark.parametrize("gated", [(), ("--min-pass-rate=0.01",)], ids=["ungated", "gated"])
+def test_what_looks_like_a_pass_and_is_none(single: Suite, gated: tuple[str, ...]) -> None:
+    single.files(test_traps=TRAPS)
+    single.run("--trials=1", *gated)
+    assert {case.partition("::test_")[2]: labels[0] for case, labels in single.outcomes().items()} == TRAPPED
+    late = single.last().trials.filter(case="test_traps.py::test_subtest_in_teardown")
+    assert late["record_error"][0].startswith("teardown_error: ")
+
+
+def test_a_vocabulary_keeps_the_kind_of_built_in_labels() -> None:
+    with pytest.raises(ValueError, match="'failed' is built in and of the kind fail"):
+        Vocabulary(Outcome.passed("ok", "Fine."), Outcome.passed("failed", "Fine too."))
+    assert Vocabulary(Outcome.failed("failed", "In my words."))["failed"].definition == "In my words."
