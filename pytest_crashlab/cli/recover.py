@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from pytest_crashlab.cli import add_store, lookup, output
 from pytest_crashlab.compare.sentences import count
+
+if TYPE_CHECKING:
+    from pytest_crashlab.compare import RunNumbers
+    from pytest_crashlab.store import Store
 
 _DESCRIPTION = """\
 Seal a run whose session was killed: what its journal holds becomes a stored run. Nothing is run again.
@@ -33,19 +38,15 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def run(args: argparse.Namespace) -> int:
     """Seal the run and say what it holds."""
-    from pytest_crashlab.compare import run_numbers, summary_fields
-
     store = lookup.open_store(args)
     found = lookup.find_run(store, args.reference)
     manifest = store.recover(found.id, skip_damaged=args.skip_damaged)
     if found.status.value != "running":
         if manifest.summary is None:  # killed between its seal and its numbers
-            store.set_fields(found.id, summary=summary_fields(run_numbers(store.load(found.id))))
+            _numbers(store, found.id)
         output.line(f"Run {found.id} was sealed already ({manifest.status.value}).")
         return 0
-    numbers = run_numbers(store.load(found.id))
-    store.set_fields(found.id, summary=summary_fields(numbers))
-    counts = numbers.counts
+    counts = _numbers(store, found.id).counts
     output.line(
         f"Run {found.id} is sealed as {manifest.status.value}: {count(counts.decided, 'trial')} decided, "
         f"{counts.undecided} undecided, {counts.missing} missing of {counts.scheduled} scheduled."
@@ -53,3 +54,16 @@ def run(args: argparse.Namespace) -> int:
     if manifest.dropped_lines:
         output.line(f"{count(manifest.dropped_lines, 'line')} of its journal could not be read.")
     return 0
+
+
+def _numbers(store: Store, run_id: str) -> RunNumbers:
+    """Give a sealed run what a session's end would have given it: its numbers and its warnings."""
+    from pytest_crashlab.compare import run_numbers, summary_fields
+    from pytest_crashlab.compare.independence import with_warning
+
+    run = store.load(run_id)
+    numbers = run_numbers(run)
+    store.set_fields(
+        run_id, summary=summary_fields(numbers), warnings=with_warning(run.manifest.warnings, run)
+    )
+    return numbers

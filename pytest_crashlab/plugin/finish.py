@@ -44,7 +44,7 @@ def run_status(session: RunSession, pytest_session: pytest.Session, exit_status:
     if session.store_error is not None or exit_status == pytest.ExitCode.INTERNAL_ERROR:
         return RunStatus.FAILED
     recorder, selection = session.recorder, session.selection
-    if recorder is not None and recorder.labels["interrupted"] and exit_status not in _PLAIN_ENDS:
+    if recorder is not None and recorder.labels["interrupted"]:
         return RunStatus.CANCELLED  # reported, and stopped all the same
     planned = {} if selection is None else {case.id: case.planned for case in selection.cases}
     if recorder is not None and recorder.missing(planned) == 0:
@@ -55,6 +55,7 @@ def run_status(session: RunSession, pytest_session: pytest.Session, exit_status:
 
 def conclude(session: RunSession, status: RunStatus) -> Conclusion:
     """Seal and judge the run of a session. Raises ``StoreError`` where the store cannot be used."""
+    from pytest_crashlab.compare.independence import with_warning
     from pytest_crashlab.compare.rates import run_numbers, summary_fields
     from pytest_crashlab.compare.thresholds import check_thresholds
 
@@ -65,7 +66,12 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
     session.config.hook.pytest_crashlab_run_finished(run_id=session.run_id, status=status.value)
     run = store.load(session.run_id)
     numbers = run_numbers(run)
-    store.set_fields(session.run_id, summary=summary_fields(numbers))
+    manifest = store.set_fields(
+        session.run_id,
+        summary=summary_fields(numbers),
+        warnings=with_warning(run.manifest.warnings, run),
+    )
+    run = replace(run, manifest=manifest)
     thresholds = check_thresholds(run, min_pass_rate=session.settings.min_pass_rate)
     comparison = _compare(session, run)
     gate = _gate(session, comparison, thresholds)
@@ -87,7 +93,8 @@ def why(session: RunSession, error: Exception) -> str:
     if session.store is not None and session.writer is not None and not session.writer.path.exists():
         return f"{session.writer.path} was removed while the run was written; its trials are lost."
     if isinstance(error, OSError):
-        return f"{error.filename or 'the store'} cannot be written ({error.strerror or error})."
+        where = "" if error.filename is None else f" at {error.filename}"
+        return f"the run could not be sealed or judged ({error.strerror or error}{where})."
     return str(error)
 
 

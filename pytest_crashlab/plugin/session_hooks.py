@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,12 +116,17 @@ class SessionHooks:
         Inside every other plugin's wrapper and after their plain hooks, so that one of them that
         fails leaves a sealed run behind.
         """
-        sound = False
+        ended: int | None = int(pytest.ExitCode.INTERNAL_ERROR)
+        # A second Ctrl-C, while pytest handled the first, is still on its way out and in no exit status.
+        stopped = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
             yield
-            sound = True
+            ended = int(pytest.ExitCode.INTERRUPTED) if stopped else None
+        except (KeyboardInterrupt, pytest.exit.Exception):  # a second Ctrl-C, while fixtures end
+            ended = int(pytest.ExitCode.INTERRUPTED)
+            raise
         finally:
-            self._finish(session, int(session.exitstatus) if sound else int(pytest.ExitCode.INTERNAL_ERROR))
+            self._finish(session, int(session.exitstatus) if ended is None else ended)
 
     def _finish(self, session: pytest.Session, before: int) -> None:
         self._progress.end()

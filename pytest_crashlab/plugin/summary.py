@@ -64,9 +64,9 @@ def plan_lines(session: RunSession) -> list[str]:
         trials += f", {min(planned)} to {max(planned)} trials each = {sum(planned)}"
     if session.baseline is not None:
         manifest = session.baseline.manifest
-        trials += (
-            f", baseline {session.settings.baseline} (run {manifest.id}, {manifest.planned_trials} trials)"
-        )
+        run = f"run {manifest.id}, {manifest.planned_trials} trials"
+        name = session.settings.baseline  # None in a resumed run, which keeps the baseline it had
+        trials += f", baseline {run}" if name is None else f", baseline {name} ({run})"
     lines = [f"crashlab: {trials}"]
     if len(planned) < selection.collected:
         lines.append(f"crashlab: {len(planned)} of {selection.collected} cases selected")
