@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NORMAL_MINIMUM = 20
 _BROKEN_TRIALS = 3
+_LOST_TRIALS = 3
 
 NO_BASELINE = Reason(code="no_baseline", text="There is no baseline yet.")
 CONTRADICTORY = Reason(
@@ -70,6 +71,25 @@ def undecided_blockers(a: RunCounts, b: RunCounts) -> Iterator[Reason]:
                     f"{undecided} undecided and {missing} missing of {scheduled}."
                 ),
             )
+    lost = _lost_cases(a, b)
+    if lost:
+        yield Reason(
+            code="case_lost",
+            text=(
+                f"{count(len(lost), 'case')} gave a decision in the baseline and none in "
+                f"{_LOST_TRIALS} or more trials now: {several(lost)}."
+            ),
+        )
+
+
+def _lost_cases(a: RunCounts, b: RunCounts) -> list[str]:
+    """Cases that the baseline decided and of which not one of several trials decides now.
+
+    What hits every trial of one case and hardly any other may well be the system, so it must not
+    vanish in a small share of undecided trials.
+    """
+    decided = {case.case for case in a if case.decided}
+    return [c.case for c in b if c.case in decided and c.scheduled >= _LOST_TRIALS and not c.decided]
 
 
 def pairing_blockers(pairing: Pairing, *, minimum: int) -> Iterator[Reason]:

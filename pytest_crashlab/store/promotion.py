@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.store.schema import Manifest
 
 _ENOUGH = 0.9
+_USUAL_BRANCHES = frozenset({"main", "master", "trunk", "develop"})
 FROM_BRANCH = "--crashlab-from-branch"
 
 
@@ -70,6 +71,17 @@ def judged_worse(store: Store, manifest: Manifest) -> bool:
     return proven or any("proven worse" in str(text) for text in gate.get("because") or ())
 
 
+def _is_elsewhere(name: str, git: Mapping[str, Any]) -> bool:
+    """Whether ``name`` is a branch that this clone does not have, as far as can be known.
+
+    A shallow clone of one branch, and a pull request's checkout, know no other branch; a free label
+    such as "nightly" is none.
+    """
+    if git.get("pull_request") or name == git.get("target"):
+        return True
+    return git.get("branch") not in (None, name) and name in _USUAL_BRANCHES
+
+
 def refusals(
     store: Store,
     name: str,
@@ -94,7 +106,7 @@ def refusals(
     if git and not own and not from_branch:
         graph = GitGraph(Path(cwd), env=env)
         tips = graph.tips(name)
-        if tips and git.get("tree") not in _trees(graph, tips):
+        if (tips or _is_elsewhere(name, git)) and git.get("tree") not in _trees(graph, tips):
             whose = "a pull request" if git.get("pull_request") else f"branch {git.get('branch')}"
             if git.get("branch") is None:
                 whose = "no branch"

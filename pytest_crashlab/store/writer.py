@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_crashlab.errors import StoreError
@@ -53,6 +54,7 @@ class RunWriter:
         self._paths = paths
         self._run = run
         self._lock = lock
+        self._process = os.getpid()
         content = read_journal(run.journal)
         self._seen = attempts_in(content, run.journal)
         if content.dropped:
@@ -81,6 +83,7 @@ class RunWriter:
 
         Raises :class:`StoreError` when the disk does not take it.
         """
+        self._refuse_other_process()
         key = (row.case, row.trial, row.attempt)
         if key in self._seen:
             return False
@@ -98,11 +101,17 @@ class RunWriter:
         Killed in between, the run is still running on disk and can be recovered. ``outcomes``,
         ``counts``, ``case_ids`` and the planned numbers come from the tables unless given.
         """
+        self._refuse_other_process()
         self._journal.close()
         try:
             return seal_run(self._paths, self._run, status, **fields)
         finally:
             self._lock.release(remove=True)
+
+    def _refuse_other_process(self) -> None:
+        """A child that a test forked and that ran on into the session owns nothing of the run."""
+        if os.getpid() != self._process:
+            raise StoreError(f"Run {self.run_id} is written by process {self._process}, not by a fork of it.")
 
     def close(self) -> None:
         """Let go of the run without ending it: it stays as a killed process would leave it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -295,6 +296,42 @@ def test_a_broken_case_never_hides_in_the_mean(baselined: Suite, monkeypatch: py
     result = baselined.run("--baseline=main")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*5/5 -> 0/5*proven worse*test_case?0?"])
+
+
+def test_a_case_that_the_instrument_takes_away_never_hides(
+    single: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All trials of one case undecided, far under 10 % of the run: no verdict, and no promotion."""
+    single.files(test_it=SUITE, test_more=SUITE)
+    single.run("--trials=3", "--baseline=main", "--save-baseline=main")
+    first = single.store.refs.read("main")
+    monkeypatch.setenv("DOWN", "1")
+    result = single.run("--baseline=main", "--save-baseline=main")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(["*gave a decision in the baseline and none in 3 or more trials*"])
+    assert single.store.refs.read("main") == first
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_that_leaks_owns_nothing_of_the_run(single: Suite) -> None:
+    single.files(
+        test_fork="""
+        import os
+
+        def test_fork():
+            if os.fork() == 0:
+                raise AssertionError("the child goes on")
+            os.wait()
+
+        def test_other(): pass
+        """
+    )
+    single.run("--trials=2", "--trial-order=cases", subprocess=True)
+    assert single.last().manifest.status == "completed"
+    assert single.outcomes() == {
+        "test_fork.py::test_fork": ["passed", "passed"],
+        "test_fork.py::test_other": ["passed", "passed"],
+    }
 
 
 def test_last_failed_holds_the_cases_that_the_gate_failed(
