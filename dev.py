@@ -56,6 +56,11 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("docs",),
         ("-m", "mkdocs", "build", "--strict"),
     ),
+    "compat": (
+        "hold published suites and other plugins to three trials; --only NAME, --peers, --docs",
+        ("dev",),
+        ("-m", "tox", "-e", "compat", "--"),
+    ),
     "tox": ("run a tox environment, for example `dev.py tox -e lowest`", ("dev",), ("-m", "tox")),
 }
 
