@@ -52,11 +52,15 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     listing.set_defaults(run=run_list)
 
     promote = action("promote", "let a name stand for a run", "promote main latest")
-    promote.add_argument("name", metavar="NAME")
+    promote.add_argument(
+        "name",
+        metavar="NAME",
+        help="a branch or any other name, as given to pytest --baseline; it may be new",
+    )
     promote.add_argument("reference", metavar="RUN", help=lookup.RUN_HELP)
     promote.add_argument("--from-branch", action="store_true", help="also a run of another branch")
     promote.add_argument(
-        "--accept-regression", action="store_true", help="also a run judged Regressed; needs --reason"
+        "--accept-regression", action="store_true", help="also a run judged worse; needs --reason"
     )
     promote.add_argument("--reason", metavar="TEXT", help="why; kept in the ledger")
     promote.set_defaults(run=run_promote)
@@ -116,6 +120,7 @@ def run_promote(args: argparse.Namespace) -> int:
         from_branch=args.from_branch,
         accept_regression=args.accept_regression,
         reason=args.reason,
+        from_branch_option="--from-branch",
     )
     was = f" (before: {before})" if before else ""
     output.line(f"{args.name} stands for {manifest.id} now{was}.")
@@ -148,16 +153,19 @@ def _explained(resolution: Resolution) -> Iterator[str]:
     for note in resolution.notes:
         yield f"  Note: {note.text}"
     for step in resolution.walk:
-        yield from _step(step)
+        yield from _step(step, None if resolution.run is None else resolution.run.id)
 
 
-def _step(step: WalkStep) -> Iterator[str]:
+def _step(step: WalkStep, chosen: str | None) -> Iterator[str]:
     if not (step.candidates or step.refused):
         if step.commit is not None:
             yield f"  {step.distance:>3}  {step.commit[:7]}  no run there"
         return
     place = "elsewhere" if step.commit is None else f"{step.distance:>3}  {step.commit[:7]}"
     for candidate in step.candidates:
-        yield f"  {place}  {candidate}  could be chosen"
+        yield f"  {place}  {candidate}  {'chosen' if candidate == chosen else 'not needed: could be chosen'}"
     for refusal in step.refused:
-        yield f"  {place}  {refusal.run_id}  refused: {refusal.why}"
+        if refusal.run_id == chosen:
+            yield f"  {place}  {refusal.run_id}  chosen all the same, as the newest promotion: {refusal.why}"
+        else:
+            yield f"  {place}  {refusal.run_id}  refused: {refusal.why}"

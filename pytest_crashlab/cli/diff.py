@@ -38,8 +38,8 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         help="which cases (default: worse after Regressed, else moved)",
     )
     parser.add_argument("--limit", type=int, default=_DEFAULT_LIMIT, metavar="N", help="at most N (0: all)")
-    parser.add_argument("--method", choices=["mid-p", "exact", "normal"], default="mid-p")
-    parser.add_argument("--margin", metavar="POINTS", help="the smallest drop that matters, in points")
+    parser.add_argument("--method", choices=["mid-p", "exact", "normal"], help="(as recorded)")
+    parser.add_argument("--margin", metavar="POINTS", help="the smallest drop that matters (as recorded)")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_store(parser)
     parser.set_defaults(run=run)
@@ -47,21 +47,34 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison."""
-    from pytest_crashlab.compare import CompareOptions, compare_runs, decide
-    from pytest_crashlab.records.comparison import Policy, Word
+    from pytest_crashlab.compare import CompareOptions, compare_runs, judge
+    from pytest_crashlab.records.comparison import Word
     from pytest_crashlab.report.json import diff_json, dumps
     from pytest_crashlab.report.listing import render_diff
 
     store = lookup.open_store(args)
-    options = CompareOptions(method=args.method, margin=numbers.points("--margin", args.margin))
+    margin = numbers.points("--margin", args.margin)
     candidate = lookup.load_run(store, args.candidate)
-    baseline = _baseline(store, args.baseline, candidate.manifest)
+    options = CompareOptions(
+        method=args.method or candidate.manifest.method or "mid-p",
+        margin=candidate.manifest.margin if margin is None else margin,
+    )
+    baseline, line = _baseline(store, args, candidate.manifest)
     _refuse_unlike(baseline.manifest, candidate.manifest)
     comparison = compare_runs(baseline, candidate, options)
     show = args.show or ("worse" if comparison.word is Word.REGRESSED else "moved")
     limit = args.limit if args.limit > 0 else None
-    gate = decide(Policy.REGRESSIONS, comparison)
-    view = diff_view(baseline.manifest, candidate.manifest, comparison, gate, show=show, limit=limit)
+    _, gate = judge(candidate, comparison)
+    view = diff_view(
+        baseline.manifest,
+        candidate.manifest,
+        comparison,
+        gate,
+        show=show,
+        limit=limit,
+        baseline_line=line,
+        gate_options=_gate_options(args),
+    )
     if args.json:
         output.write(f"{dumps(diff_json(view))}\n")
         return 0
@@ -70,18 +83,40 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _baseline(store: Store, reference: str, candidate: Manifest) -> StoredRun:
-    """A run by its id whatever its state, so that its reasons show; else what ``--baseline`` would mean."""
+def _gate_options(args: argparse.Namespace) -> tuple[str, ...]:
+    given = (("--method", args.method), ("--margin", args.margin))
+    return tuple(part for flag, value in given if value is not None for part in (flag, value))
+
+
+def _baseline(store: Store, args: argparse.Namespace, candidate: Manifest) -> tuple[StoredRun, str | None]:
+    """A run by its id whatever its state, so that its reasons show; else what ``--baseline`` would mean.
+
+    With it the reason for the choice where a name was resolved.
+    """
+    from pytest_crashlab.errors import BaselineError
+
+    reference: str = args.baseline
     if reference.endswith(".crashrun") or (run_id := lookup.run_by_id(store, reference)) is None:
         from pytest_crashlab.store.baseline_refs import resolve_baseline
 
-        return resolve_baseline(store, reference, cwd=Path.cwd(), own_run=candidate.id).load()
-    return store.load(run_id)
+        try:
+            found = resolve_baseline(store, reference, cwd=Path.cwd(), own_run=candidate.id)
+            return found.load(), found.reason
+        except BaselineError:
+            if lookup.named(store, reference) != candidate.id:
+                raise
+            run_id = candidate.id
+    if run_id == candidate.id:
+        raise UsageError(
+            f"{reference} and {args.candidate} are the same run, {candidate.id}, so there is nothing to "
+            "compare; name another one ('crashlab runs' lists them)."
+        )
+    return store.load(run_id), None
 
 
 def _refuse_unlike(baseline: Manifest, candidate: Manifest) -> None:
     if baseline.id == candidate.id:
-        raise UsageError(f"Run {candidate.id} cannot be compared with itself; name two runs.")
+        raise UsageError(f"Both are the same run, {candidate.id}, so there is nothing to compare.")
     for what, a, b in (
         ("dataset", baseline.dataset, candidate.dataset),
         ("split", baseline.split, candidate.split),

@@ -42,7 +42,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         "--method", choices=["mid-p", "exact", "normal"], help="default: as recorded, else mid-p"
     )
     parser.add_argument("--margin", metavar="POINTS", help="the smallest drop that matters (as recorded)")
-    parser.add_argument("--min-pass-rate", metavar="RATE", help="fail below this pass rate (0.9, 90%%)")
+    parser.add_argument("--min-pass-rate", metavar="RATE", help="fail below it: 0.9, 90%% (as recorded)")
     parser.add_argument("--holdout", action="store_true", help="no verdict unless the run is of that split")
     parser.add_argument("--junit", metavar="PATH", help="write JUnit XML with one test case per case")
     parser.add_argument("-q", "--quiet", action="store_true", help="at most three lines")
@@ -53,8 +53,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def run(args: argparse.Namespace) -> int:
     """Print the judgement and return the gate's exit code."""
-    from pytest_crashlab.compare import CompareOptions, check_thresholds, decide, run_numbers
-    from pytest_crashlab.records.comparison import Policy
+    from pytest_crashlab.compare import CompareOptions, judge, recorded_thresholds, run_numbers
     from pytest_crashlab.report.build import session_summary
     from pytest_crashlab.report.json import dumps, session_json
     from pytest_crashlab.report.terminal import render_text
@@ -64,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     margin = numbers.points("--margin", args.margin)
     stored = lookup.load_run(store, args.reference)
     manifest = stored.manifest
-    thresholds = check_thresholds(stored, min_pass_rate=least)
-    if args.baseline is None and not thresholds:
+    if args.baseline is None and not recorded_thresholds(stored, least):
         raise UsageError(
             f"There is nothing to judge run {manifest.id} by; name a --baseline or a --min-pass-rate."
         )
@@ -75,8 +73,7 @@ def run(args: argparse.Namespace) -> int:
         split="holdout" if args.holdout else None,
     )
     comparison, baseline_line = _compare(store, stored, args.baseline, options)
-    recorded = manifest.policy if manifest.policy in list(Policy) else Policy.REGRESSIONS
-    gate = decide(Policy(args.policy or recorded), comparison, thresholds)
+    thresholds, gate = judge(stored, comparison, policy=args.policy, min_pass_rate=least)
     view = session_summary(
         stored,
         run_numbers(stored),

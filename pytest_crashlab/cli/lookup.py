@@ -41,7 +41,7 @@ def find_run(store: Store, reference: str) -> Manifest:
 
     Raises `UsageError` for one that fits several runs and `StoreError` with near misses for none.
     """
-    run_id = run_by_id(store, reference) or _named(store, reference)
+    run_id = run_by_id(store, reference) or named(store, reference)
     return store.manifest(run_id or reference)
 
 
@@ -75,7 +75,8 @@ def load_run(store: Store, reference: str) -> StoredRun:
     return store.load(find_run(store, reference).id)
 
 
-def _named(store: Store, reference: str) -> str | None:
+def named(store: Store, reference: str) -> str | None:
+    """The id of the run that the name ``reference`` stands for, as last promoted; None for no name."""
     from pytest_crashlab.errors import StoreError
 
     try:

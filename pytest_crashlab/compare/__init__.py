@@ -9,7 +9,10 @@ if TYPE_CHECKING:
     from pytest_crashlab.compare.compare import CompareOptions as CompareOptions
     from pytest_crashlab.compare.compare import compare_runs as compare_runs
     from pytest_crashlab.compare.compare import no_baseline as no_baseline
+    from pytest_crashlab.compare.judgement import judge as judge
+    from pytest_crashlab.compare.judgement import recorded_thresholds as recorded_thresholds
     from pytest_crashlab.compare.policies import decide as decide
+    from pytest_crashlab.compare.policies import headline as headline
     from pytest_crashlab.compare.rates import RunNumbers as RunNumbers
     from pytest_crashlab.compare.rates import run_numbers as run_numbers
     from pytest_crashlab.compare.rates import summary_fields as summary_fields
@@ -22,6 +25,9 @@ _HOMES = {
     "check_thresholds": "thresholds",
     "compare_runs": "compare",
     "decide": "policies",
+    "headline": "policies",
+    "judge": "judgement",
+    "recorded_thresholds": "judgement",
     "no_baseline": "compare",
     "run_numbers": "rates",
     "summary_fields": "rates",
@@ -33,7 +39,10 @@ __all__ = [
     "check_thresholds",
     "compare_runs",
     "decide",
+    "headline",
+    "judge",
     "no_baseline",
+    "recorded_thresholds",
     "run_numbers",
     "summary_fields",
 ]

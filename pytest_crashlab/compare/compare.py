@@ -130,12 +130,12 @@ def no_baseline(
     options = options or CompareOptions()
     reason = blockers.NO_BASELINE
     if why:
-        reason = replace(reason, text=f"{reason.text} {why}")
+        reason = replace(reason, text=why)
     return Comparison(
         baseline_id="",
         candidate_id=candidate.manifest.id,
         word=Word.NO_VERDICT,
-        sentence=sentences.no_verdict(None),
+        sentence=reason.text,
         method=options.method,
         margin=options.margin,
         reasons=(reason,),

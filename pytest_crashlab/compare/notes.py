@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.sentences import count, several
 from pytest_crashlab.records.comparison import Note
+from pytest_crashlab.store.candidates import failed_gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,6 +58,8 @@ def pairing_notes(pairing: Pairing, b: RunCounts, new_never_passing: Sequence[st
 
 def manifest_notes(baseline: Manifest, candidate: Manifest) -> Iterator[Note]:
     """What the two sessions say of themselves that differs, and whether the target changed at all."""
+    if (failed := failed_gate(baseline)) is not None:
+        yield failed
     if baseline.prompt != candidate.prompt:
         yield Note(
             code="prompt",

@@ -107,6 +107,20 @@ def _passing(comparison: Comparison | None, *, bootstrap: bool) -> list[str]:
     if comparison is None:
         return []
     because = [r.text for r in comparison.reasons if r.measurable]
-    if bootstrap and any(r.code == "no_baseline" for r in comparison.reasons):
-        because.append("There was no baseline yet; this run becomes it.")
+    if bootstrap:
+        because += [r.text for r in comparison.reasons if r.code == "no_baseline"]
     return because
+
+
+def headline(comparison: Comparison) -> str:
+    """The word of a comparison with the cases that it would hide: those proven worse one by one.
+
+    "No change of the mean; 1 case is proven worse". Where the trials themselves are doubtful, or the
+    mean has regressed, it is the word alone.
+    """
+    word, worse = comparison.word, len(comparison.proven_worse)
+    if not worse or word is Word.REGRESSED or not _trusted(comparison):
+        return word.value
+    of = "" if word is Word.NO_VERDICT else " of the mean"
+    said = "Improvement" if word is Word.IMPROVED else word.value
+    return f"{said}{of}; {count(worse, 'case')} {'is' if worse == 1 else 'are'} proven worse"

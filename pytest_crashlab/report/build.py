@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.policies import headline
 from pytest_crashlab.report import views
 
 if TYPE_CHECKING:
@@ -146,10 +148,13 @@ def verdict_view(comparison: Comparison) -> views.VerdictView:
     return views.VerdictView(
         baseline_id=comparison.baseline_id,
         word=comparison.word.value,
+        headline=headline(comparison),
         sentence=comparison.sentence,
         method=comparison.method,
         margin=comparison.margin,
         delta=comparison.delta,
+        a_rate=_mean([c.a_pass / c.a_n for c in comparison.cases]),
+        b_rate=_mean([c.b_pass / c.b_n for c in comparison.cases]),
         p=comparison.p,
         low=None if these is None else these.low,
         high=None if these is None else these.high,
@@ -192,6 +197,10 @@ def verdict_view(comparison: Comparison) -> views.VerdictView:
         aa_factor=comparison.aa_factor,
         new_cases_never_passing=comparison.new_cases_never_passing,
     )
+
+
+def _mean(shares: Sequence[float]) -> float | None:
+    return fsum(shares) / len(shares) if shares else None
 
 
 def gate_view(gate: Gate) -> views.GateView:

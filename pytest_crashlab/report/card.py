@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count, points, several
-from pytest_crashlab.report.figures import points_interval, signed_points, text
+from pytest_crashlab.report.figures import percent, points_interval, signed_points, text
 from pytest_crashlab.report.layout import indented, unbroken
 
 if TYPE_CHECKING:
@@ -24,9 +24,14 @@ MOST_MOVED = 10
 
 def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterator[RenderableType]:
     """The verdict card: the word, what it rests on, what moved, what to keep in mind."""
-    yield Text(card.word, style=_STYLES.get(card.word, ""))
+    style = _STYLES.get(card.word, "")
+    yield Text(text(card.headline), style=style if card.headline == card.word else _STYLES["Regressed"])
+    if card.delta is not None:
+        yield indented(rates_line(card))
     yield indented(text(card.sentence))
     for reason in card.reasons:
+        if reason.text == card.sentence:
+            continue
         yield indented(f"Reason: {text(reason.text)}")
     if card.word == "No verdict" and card.delta is not None:
         yield indented("The numbers below are not a verdict.")
@@ -43,6 +48,11 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
         + ("not calibrated." if card.aa_factor is None else f"{card.aa_factor:.2f}.")
     )
     yield indented(text(card.honesty))
+
+
+def rates_line(card: views.VerdictView) -> str:
+    """Both pass rates over the compared cases: "Pass rate 86.7 % -> 88.3 % (+1.6 points)"."""
+    return f"Pass rate {percent(card.a_rate)} -> {percent(card.b_rate)} ({signed_points(card.delta)} points)."
 
 
 def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
@@ -64,9 +74,10 @@ def _compared(card: views.VerdictView) -> Iterator[RenderableType]:
     left_out = sum(len(group.cases) for group in card.left_out)
     if not card.baseline_id:
         return
+    proven = sum(case.proven != 0 for case in card.cases)
     yield indented(
-        f"{count(card.compared, 'case')} compared ({card.worse} got worse, {card.better} got better, "
-        f"{card.unchanged} no change), {left_out} left out"
+        f"{count(card.compared, 'case')} compared ({card.worse} lower, {card.better} higher, "
+        f"{card.unchanged} equal; {proven} proven), {left_out} left out"
     )
     for group in card.left_out:
         yield unbroken(f"    {len(group.cases)} {group.words} ({group.reason}): {names(group.cases)}")
@@ -85,14 +96,17 @@ def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:
     """One compared case: "3/4 -> 0/4  -75.0  moved, not proven  test_x.py::test_y"."""
     change = f"{case.a_pass}/{case.a_n} -> {case.b_pass}/{case.b_n}"
     word = _PROVEN[case.proven] if case.delta else "no change"
-    return unbroken(
+    line = unbroken(
         f"{'':{indent}}{change:<14}  {signed_points(case.delta):>6}  {word:<17}  {text(case.case)}"
     )
+    if case.proven < 0:
+        line.stylize("red")
+    return line
 
 
 def gate(view: views.GateView, *, said: Sequence[str] = ()) -> Iterator[RenderableType]:
     """What the exit code is, and why; sentences that were ``said`` above are not said again."""
-    yield Text(view.means)
+    yield Text(view.means, style=_STYLES["Regressed"] if view.exit_code == 1 else "")
     news = [because for because in view.because if because not in said]
     if view.because and not news:
         yield indented("For the reasons above.")

@@ -39,11 +39,14 @@ def diff_view(
     *,
     show: str,
     limit: int | None = None,
+    baseline_line: str | None = None,
+    gate_options: tuple[str, ...] = (),
 ) -> views.DiffView:
     """Two runs, what ``gate`` says of them, and the compared cases that are asked for.
 
     ``show``: worse, better, moved, same, flip (passes some trials of 3 or more, in either run),
-    never (no pass in the candidate) or all; at most ``limit`` cases.
+    never (no pass in the candidate) or all; at most ``limit`` cases. ``baseline_line`` why a name
+    came to this baseline; ``gate_options`` what ``gate`` has to be asked with to say the same.
     """
     card = verdict_view(comparison)
     unmoved = [c for c in card.cases if c.delta == 0]
@@ -56,4 +59,6 @@ def diff_view(
         shown=show,
         cases=tuple(wanted if limit is None else wanted[:limit]),
         total=len(wanted),
+        baseline_line=baseline_line,
+        gate_options=gate_options,
     )

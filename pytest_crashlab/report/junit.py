@@ -93,6 +93,7 @@ def _suite_properties(view: views.SessionView) -> dict[str, str]:
         if view.verdict.baseline_id:
             properties["crashlab.baseline"] = view.verdict.baseline_id
         properties["crashlab.verdict"] = view.verdict.word
+        properties["crashlab.headline"] = view.verdict.headline
         properties["crashlab.sentence"] = view.verdict.sentence
         for number, reason in enumerate(view.verdict.reasons, 1):
             properties[f"crashlab.reason.{number}"] = reason.text

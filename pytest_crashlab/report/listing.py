@@ -68,6 +68,10 @@ def _baselines(lines: Sequence[views.BaselineLineView]) -> Iterator[RenderableTy
             f"{text(line.name):<{name}}  {text(line.run):<{run}}  {text(line.commit)[:7]:<7}  "
             f"{percent(line.pass_rate):>8}  {drift}{gone}"
         )
+    yield indented(
+        "For a branch a session looks for the run nearest to what is tested and may use another one: "
+        "'crashlab baseline explain NAME' says which."
+    )
 
 
 def _runs(lines: Sequence[views.RunLineView], problems: Sequence[str], more: int) -> Iterator[RenderableType]:
@@ -116,10 +120,14 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
             f"{count(run.trials, 'planned trial')})"
         )
     yield ""
+    if view.baseline_line:
+        yield indented(text(view.baseline_line))
+        yield ""
     yield from card.verdict(view.verdict, most_moved=0)
     yield ""
+    options = "".join(f" {text(part)}" for part in view.gate_options)
     yield unbroken(
-        f"'crashlab gate {text(view.candidate.id)} --baseline {text(view.baseline.id)}' "
+        f"'crashlab gate {text(view.candidate.id)} --baseline {text(view.baseline.id)}{options}' "
         f"would end with {view.gate.exit_code}."
     )
     yield ""

@@ -97,7 +97,7 @@ def _head(view: views.SessionView) -> Iterator[RenderableType]:
     if run.cases != run.total_cases:
         cases = f"{run.cases} of {count(run.total_cases, 'case')} selected"
     yield indented(f"{cases}, {count(run.trials, 'planned trial')} (k = {run.k})")
-    if view.baseline_line:
+    if view.baseline_line and not (view.verdict and view.verdict.sentence == view.baseline_line):
         yield indented(text(view.baseline_line))
     if run.judged and view.gate is None:
         yield indented(f"judged {text(run.judged)}")
@@ -220,14 +220,17 @@ def _thresholds(thresholds: Sequence[views.ThresholdView]) -> Iterator[Renderabl
 def _quiet(view: views.SessionView) -> Iterator[str]:
     rate = view.pass_rate
     line = (
-        f"crashlab: pass rate {percent(rate.value)} "
+        f"crashlab: run {text(view.run.id)}: pass rate {percent(rate.value)} "
         f"(these cases {percent_interval(rate.these_low, rate.these_high)}), "
         f"{view.decided} of {view.scheduled} trials decided, "
         f"{view.undecided} undecided, {view.missing} missing"
     )
     yield line
     if view.verdict is not None:
-        yield f"{view.verdict.word}: {text(view.verdict.sentence)}"
+        card_ = view.verdict
+        rates = f" ({card.rates_line(card_).removesuffix('.')})" if card_.delta is not None else ""
+        yield f"{card_.headline}{rates}: {text(card_.sentence)}"
     if view.gate is not None:
-        because = text(view.gate.because[0]) if view.gate.because else ""
+        said = () if view.verdict is None else (view.verdict.sentence,)
+        because = next((text(b) for b in view.gate.because if b not in said), "")
         yield f"{view.gate.means} {because}".rstrip()

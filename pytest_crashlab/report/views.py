@@ -157,14 +157,22 @@ class ReasonView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictView:
-    """The verdict card. ``moved`` are the compared cases that are not as before, clearest first."""
+    """The verdict card.
+
+    ``headline`` is the word with the cases it would hide; ``a_rate`` and ``b_rate``
+    are the pass rates of baseline and candidate over the compared cases; ``moved`` are the compared cases
+    that are not as before, clearest first.
+    """
 
     baseline_id: str
     word: str
+    headline: str
     sentence: str
     method: str
     margin: float | None
     delta: float | None
+    a_rate: float | None
+    b_rate: float | None
     p: float | None
     low: float | None
     high: float | None
@@ -271,7 +279,7 @@ class RunLineView:
 class DiffView:
     """Two runs beside each other; ``shown`` says which of the compared cases were asked for.
 
-    ``gate`` what the gate would say with this baseline and no other option.
+    ``gate`` what the gate would say with this baseline and ``gate_options``.
     """
 
     baseline: RunView
@@ -281,6 +289,8 @@ class DiffView:
     shown: str
     cases: tuple[ComparedCaseView, ...]
     total: int
+    baseline_line: str | None
+    gate_options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

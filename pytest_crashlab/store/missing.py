@@ -57,7 +57,6 @@ def why_missing(
         return EXPIRED, f"No baseline {name}: expired or deleted ({short_run(run_id)}{when}); {save}"
     refused = candidates.recorded_but_refused()
     if refused:
-        return NEVER_RECORDED, (
-            f"No baseline {name} yet: {short_run(refused[0].run_id)} cannot be it, as {refused[0].why}; {save}"
-        )
+        run_id, why = short_run(refused[0].run_id), refused[0].why
+        return NEVER_RECORDED, f"No baseline {name} yet: {run_id} cannot be it, as {why}; {save}"
     return NEVER_RECORDED, f"No baseline {name} yet: nothing was recorded for it; {save}"

@@ -243,7 +243,10 @@ def test_view_of_an_exported_run_and_by_a_name(shared, tmp_path, ok):
 
 def test_diff_lists_the_cases_that_got_worse_after_a_regression(shared, ok):
     out = ok(shared, "diff", "main", WORSE)
-    assert "\nRegressed\n  Pass rate 10.0 points lower than the baseline. Outside the noise (± 6.7\n" in out
+    assert (
+        "\nRegressed\n  Pass rate 100.0 % -> 90.0 % (-10.0 points).\n  Pass rate 10.0 points lower than the baseline. Outside the noise (± 6.7\n"
+        in out
+    )
     assert out.endswith(
         f"'crashlab gate {WORSE} --baseline {BASE}' would end with 1.\n"
         "\n"
@@ -264,8 +267,11 @@ def test_diff_shows_what_is_asked_for(shared, ok):
 
 def test_diff_refuses_what_cannot_be_compared(shared, refused):
     assert refused(shared, "diff", WORSE, WORSE) == (
-        f"Run {WORSE} cannot be compared with itself; name two runs."
+        f"{WORSE} and {WORSE} are the same run, {WORSE}, so there is nothing to compare; name another one "
+        "('crashlab runs' lists them)."
     )
+    sentence = refused(shared, "diff", "main", BASE)
+    assert sentence.startswith(f"main and {BASE} are the same run, {BASE}, so there is nothing")
     assert refused(shared, "diff", BASE, HOLDOUT) == (
         "The runs are of different splits (none and holdout) and cannot be compared."
     )
@@ -316,7 +322,24 @@ def test_gate_by_thresholds_alone(shared, ok):
 
 def test_gate_without_a_baseline_yet(shared, ok):
     out = ok(shared, "gate", SAME, "--baseline", "release/9", code=10)
-    assert "Reason: There is no baseline yet. " in out
+    assert "\n  No baseline release/9 yet: nothing was recorded for it;\n" in out
+
+
+def test_gate_and_diff_apply_what_the_session_was_asked_for(own, ok):
+    Store.open(own / ".crashlab").set_fields(SAME, min_pass_rate=0.9)
+    Store.open(own / ".crashlab").set_fields(WORSE, min_pass_rate=0.95, policy="regressions")
+    ok(own, "gate", SAME, code=0)
+    assert "at least 95.0 % is asked for" in ok(own, "gate", WORSE, code=1)
+    assert "would end with 1." in ok(own, "diff", BASE, WORSE)
+
+
+def test_diff_promises_what_gate_gives_for_a_case_s_own_threshold(own, ok):
+    store = Store.open(own / ".crashlab")
+    cases = {**ids(10), "test_agent.py::test_refund[case-3]": "PPPFF"}
+    plans = {"test_agent.py::test_refund[case-3]": {"min_passes": 4}}
+    record(store, cases, run_id="20261128T063300Z-least2", plans=plans)
+    ok(own, "gate", "least2", "--baseline", BASE, code=1)
+    assert "would end with 1.\n" in ok(own, "diff", BASE, "least2")
 
 
 def test_gate_wants_a_holdout(shared, ok):
@@ -400,7 +423,7 @@ def test_baseline_export_is_a_file_that_works_elsewhere(own, ok):
 def test_baseline_explain(own, ok):
     out = ok(own, "baseline", "explain", "main")
     assert out.splitlines()[0].startswith("baseline 20261121-base22 (main, ")
-    assert "never recorded" in ok(own, "baseline", "explain", "release/9")
+    assert "nothing was recorded for it" in ok(own, "baseline", "explain", "release/9")
 
 
 def test_baseline_explain_lists_the_commits_it_walked(own, ok):
@@ -422,7 +445,7 @@ def test_baseline_explain_lists_the_commits_it_walked(own, ok):
     commit()
     out = ok(own, "baseline", "explain", "main")
     assert f"{second[:7]}  no run there" in out
-    assert f"{first[:7]}  {BASE}  could be chosen" in out
+    assert f"{first[:7]}  {BASE}  chosen" in out
     assert f"{first[:7]}  {KILLED}  refused: it has not finished" in out
 
 

@@ -36,7 +36,7 @@ def test_no_baseline_yet(store):
     candidate = record(store, cases(1))
     comparison = no_baseline(candidate, "No baseline main: never recorded.")
     assert reasons(comparison) == {"no_baseline": "No baseline main: never recorded."}
-    assert comparison.sentence == "There is no number to compare. This is not a verdict."
+    assert comparison.sentence == "No baseline main: never recorded."
     assert (comparison.delta, comparison.p, comparison.these, comparison.mde) == (None, None, None, None)
     assert reasons(no_baseline(candidate)) == {"no_baseline": "There is no baseline yet."}
 

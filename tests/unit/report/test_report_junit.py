@@ -145,6 +145,7 @@ def test_the_suite_says_what_the_verdict_was(store, tell):
         "crashlab.status": "completed",
         "crashlab.baseline": "20261129T063300Z-aaaaaa",
         "crashlab.verdict": "No verdict",
+        "crashlab.headline": "No verdict",
         "crashlab.sentence": "Pass rate 100.0 points lower than the baseline. This is not a verdict.",
         "crashlab.reason.1": view.verdict.reasons[0].text,
         "crashlab.exit_code": "10",

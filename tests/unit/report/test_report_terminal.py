@@ -128,14 +128,18 @@ def test_colour_is_for_regressed_and_improved_and_carries_nothing(tell, story):
     assert "\x1b" not in plain
     assert ANSI.sub("", coloured) == plain
     marked = re.findall(r"\x1b\[[0-9;]+m(.*?)\x1b\[0m", coloured)
-    assert marked == ([view.verdict.word] if story in (regressed, improved) else [])
+    red = [*view.verdict.word.splitlines()] if view.verdict and story in (regressed, improved) else []
+    if story is regressed:
+        red += [line for line in plain.splitlines() if "proven worse" in line and "->" in line]
+        red += ["The gate fails (exit code 1, policy regressions)."]
+    assert marked == red
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda s: s.__name__)
 def test_quiet_is_at_most_three_lines(tell, story):
     drawn = render_text(story(tell), width=80, color=False, quiet=True)
     assert 1 <= len(drawn.splitlines()) <= 3
-    assert drawn.startswith("crashlab: pass rate ")
+    assert drawn.startswith("crashlab: run 20261130T063300Z-bbbbbb: pass rate ")
 
 
 def test_quiet_says_the_rate_the_verdict_and_the_exit_code(tell):
@@ -143,7 +147,7 @@ def test_quiet_says_the_rate_the_verdict_and_the_exit_code(tell):
     rate, word, gate = drawn.splitlines()
     assert rate.endswith("50 of 50 trials decided, 0 undecided, 0 missing")
     assert "pass rate 96.0 % (these cases " in rate
-    assert word.startswith("No change: Inside the noise: ± ")
+    assert word.startswith("No change (Pass rate 98.0 % -> 96.0 % (-2.0 points)): Inside the noise: ± ")
     assert gate == "The gate passes (exit code 0, policy regressions)."
 
 
@@ -183,9 +187,42 @@ def test_the_clearest_cases_come_first(tell):
     view = tell(ids(12), {**ids(9), **ids(1, "PPPPF", 9), **ids(1, "PFFFF", 10), **ids(1, "FFFFF", 11)})
     assert [c.case[-8:] for c in view.verdict.moved] == ["case-11]", "case-10]", "[case-9]"]
     lines = [
-        line.split("  ")[-1] for line in render_text(view, width=80, color=False).splitlines() if "->" in line
+        line.split("  ")[-1]
+        for line in render_text(view, width=80, color=False).splitlines()
+        if "/5 ->" in line
     ]
     assert [name[-8:] for name in lines] == ["case-11]", "case-10]", "[case-9]"]
+
+
+def hidden(tell):
+    """One case is proven worse, and others rise as much: the mean does not move."""
+    a = {**ids(1, "P" * 10), **ids(10, "PPPPPPPPPF", 1)}
+    return tell(a, {**ids(1, "F" * 10), **ids(10, "P" * 10, 1)})
+
+
+def test_no_change_does_not_hide_a_case_that_is_proven_worse(tell):
+    view = hidden(tell)
+    assert (view.verdict.word, view.gate.exit_code) == ("No change", 1)
+    said = "No change of the mean; 1 case is proven worse"
+    assert f"\n{said}\n  Pass rate 90.9 % -> 90.9 % (0.0 points).\n" in render_text(
+        view, width=80, color=False
+    )
+    assert f"\n{said} (" in render_text(view, width=80, color=False, quiet=True)
+    assert f"\x1b[1;31m{said}\x1b[0m" in render_text(view, width=80, color=True)
+
+
+def test_a_missing_baseline_is_said_once(tell):
+    view = tell(None, ids(3), missing="No baseline main yet; this run becomes it.")
+    for quiet in (False, True):
+        drawn = render_text(view, width=200, color=False, quiet=quiet)
+        assert drawn.count("No baseline main") == 1
+        assert "There is no number" not in drawn
+
+
+def test_a_baseline_whose_own_gate_failed_is_said_on_the_card(tell):
+    gate = {"word": "No change", "exit_code": 1, "because": ["1 case is proven worse: t."]}
+    drawn = render_text(tell(ids(3), ids(3), a_fields={"gate": gate}), width=200, color=False)
+    assert "  Note: The baseline's own gate failed (1 case is proven worse: t).\n" in drawn
 
 
 def test_reasons_are_not_said_twice(tell):

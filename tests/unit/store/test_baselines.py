@@ -184,9 +184,9 @@ def test_missing_with_a_plain_run_of_this_very_commit():
             {
                 "word": "Regressed",
                 "exit_code": 1,
-                "because": ["The pass rate regressed.", "1 case is worse."],
+                "because": ["The pass rate regressed.", "It is worse."],
             },
-            "The baseline's own gate failed (Regressed; 1 case is worse).",
+            "The baseline's own gate failed (Regressed; It is worse).",
         ),
         (
             {"word": "No change", "exit_code": 1, "because": ["1 case is proven worse: t."]},
