@@ -46,7 +46,7 @@ class WorkerCluster:
             f"{_OPENING}: {self.worker} failed {self.failures} of {count(self.trials, 'trial')} where "
             f"{self.expected:.1f} are expected (p = {max(self.p, 0.0001):.4f}); trials of one process share "
             "its module state, caches and hash seed, so intervals may be too narrow. "
-            "--crashlab-isolation=round gives each round fresh processes."
+            "Several short sessions, each in fresh processes, tell it from the target."
         )
 
 

@@ -150,10 +150,11 @@ def _keep(session: RunSession, store: Store, comparison: Comparison | None, gate
 def promote_if_asked(
     session: RunSession, conclusion: Conclusion, exit_status: int
 ) -> tuple[str | None, bool]:
-    """``(sentence, done)`` about ``--save-baseline``; ``(None, False)`` when it was not given.
+    """``(sentence, refused)`` about ``--save-baseline``; ``(None, False)`` when it was not given.
 
     Only a session that ends in 0 promotes, and never a Regressed one, nor one without a verdict
-    unless that is because there was no baseline yet.
+    unless that is because there was no baseline yet: that is what was asked for, and no error.
+    ``refused`` says that a run which could have been promoted was not.
     """
     name = session.settings.save_baseline
     if name is None or session.store is None:
@@ -177,5 +178,5 @@ def promote_if_asked(
             from_branch=session.settings.from_branch,
         )
     except CrashlabError as error:
-        return str(error), False
-    return f"Saved as baseline {name}.", True
+        return str(error), True
+    return f"Saved as baseline {name}.", False

@@ -24,13 +24,15 @@ class Remaining:
     """What a resumed run still has to do.
 
     ``cases`` its plan; ``decided`` case id -> numbers of the trials that have a decision or are
-    excluded; ``attempts`` case id -> trial number -> attempts so far; ``selection`` whether the run
-    was of selected cases, so that others are left out instead of refused.
+    excluded; ``attempts`` case id -> trial number -> attempts so far; ``failed`` the cases with a
+    trial that failed for good; ``selection`` whether the run was of selected cases, so that others
+    are left out instead of refused.
     """
 
     cases: list[CasePlan]
     decided: dict[str, list[int]]
     attempts: dict[str, dict[int, int]]
+    failed: list[str]
     selection: bool
 
     @classmethod
@@ -39,6 +41,7 @@ class Remaining:
         return cls(
             cases=[CasePlan(**case) for case in data["cases"]],
             decided=data["decided"],
+            failed=data["failed"],
             attempts={
                 case: {int(trial): count for trial, count in trials.items()}
                 for case, trials in data["attempts"].items()
@@ -75,13 +78,18 @@ def remaining(store: Store, manifest: Manifest) -> Remaining:
         )
     decided: dict[str, list[int]] = {}
     attempts: dict[str, dict[int, int]] = {}
+    failed: dict[str, None] = {}
     columns = ("case", "trial", "attempt", "decision", "deciding")
     for case, trial, attempt, decision, deciding in run.trials.select(columns).iter_rows():
         trials = attempts.setdefault(case, {})
         trials[trial] = max(attempt, trials.get(trial, 0))
         if deciding and decision not in (None, "inconclusive"):
             decided.setdefault(case, []).append(trial)
-    return Remaining(cases=cases, decided=decided, attempts=attempts, selection=manifest.partial)
+            if decision == "fail":
+                failed[case] = None
+    return Remaining(
+        cases=cases, decided=decided, attempts=attempts, failed=list(failed), selection=manifest.partial
+    )
 
 
 def refuse_changed_target(manifest: Manifest, root: Path) -> None:

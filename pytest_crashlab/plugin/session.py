@@ -94,6 +94,10 @@ class RunSession:
     def _resolve(self, store: Store, ref: str) -> None:
         from pytest_crashlab.store.baseline_refs import resolve_baseline
 
+        # A file is named from where the command was typed; branches and runs know no folder.
+        typed = self.config.invocation_params.dir / ref
+        if ref.endswith(".crashrun") and typed.is_file():
+            ref = str(typed)
         self.resolution = resolve_baseline(
             store,
             ref,

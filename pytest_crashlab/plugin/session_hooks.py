@@ -155,14 +155,16 @@ class SessionHooks:
             return NO_VERDICT if status == 0 else status
         if status == pytest.ExitCode.NO_TESTS_COLLECTED and run.remaining is not None:
             status = 0  # a resumed run in which nothing was left to run
+        if status == 0 and run.remaining is not None and self._ungated(set(run.remaining.failed)):
+            status = int(pytest.ExitCode.TESTS_FAILED)  # they failed the session that this one goes on with
         if status == 0 and conclusion.gate is not None:
             status = conclusion.gate.exit_code
         if status == 0 and conclusion.gate is None:
             self._ending.unfinished = finish.unfinished_sentence(conclusion.run)
             status = 0 if self._ending.unfinished is None else NO_VERDICT
-        self._ending.promotion, promoted = finish.promote_if_asked(run, conclusion, status)
-        if self._ending.promotion is not None and not promoted and status == 0:
-            status = 1
+        self._ending.promotion, refused = finish.promote_if_asked(run, conclusion, status)
+        if refused:
+            status = int(pytest.ExitCode.TESTS_FAILED)
         self._report(conclusion)
         cache.rewrite(self._config, failed=self._failed_cases(conclusion), ran=self._ran_cases())
         return status
@@ -188,12 +190,14 @@ class SessionHooks:
         if recorder is None or selection is None:
             return []
         by_gate = frozenset(() if conclusion.gate is None else conclusion.gate.failed_cases)
-        gated = self._session.gated_cases
-        return [
-            case.id
-            for case in selection.cases
-            if case.id in by_gate or (case not in gated and case.id in recorder.troubled)
-        ]
+        outside = self._ungated(recorder.troubled)
+        return [case.id for case in selection.cases if case.id in by_gate or case.id in outside]
+
+    def _ungated(self, cases: set[str]) -> set[str]:
+        """Those of ``cases`` that the gate does not judge."""
+        selection, gated = self._session.selection, self._session.gated_cases
+        planned = () if selection is None else selection.cases
+        return {case.id for case in planned if case.id in cases and case not in gated}
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what the run came to, after pytest's own failures."""

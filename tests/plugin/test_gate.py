@@ -9,6 +9,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from pytest_crashlab.store.export import export_run
+
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
@@ -89,7 +91,7 @@ def test_no_baseline_yet(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BREAK", "1")
     result = suite.run("--trials=2", "--baseline=main")
     assert result.ret == 10
-    result.stdout.fnmatch_lines(["*No verdict*", "*o baseline yet*"])
+    result.stdout.fnmatch_lines(["*No verdict*", "*No baseline main yet*"])
     assert suite.run("--trials=2", "--baseline=main", "--crashlab-baseline-missing=note").ret == 1
     monkeypatch.delenv("BREAK")
     assert suite.run("--trials=2", "--baseline=main", "--crashlab-baseline-missing=note").ret == 0
@@ -104,6 +106,31 @@ def test_promotion_beside_a_baseline(baselined: Suite, monkeypatch: pytest.Monke
     monkeypatch.delenv("BREAK")
     assert baselined.run("--baseline=main", "--save-baseline=main").ret == 0
     assert baselined.store.refs.read("main") == baselined.runs()[0].id != first
+
+
+def test_a_verdict_against_promotion_is_no_error_of_its_own(
+    single: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    single.files(test_it=SUITE)
+    single.run("--trials=5", "--baseline=main", "--save-baseline=main")
+    first = single.store.refs.read("main")
+    monkeypatch.setenv("BREAK", "12")
+    result = single.run("--baseline=main", "--save-baseline=main", "--crashlab-policy=report")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*Not saved as baseline main: the verdict is Regressed.*"])
+    assert single.store.refs.read("main") == first
+
+
+def test_a_file_is_named_from_where_the_command_is_typed(
+    single: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    single.files(test_it=SUITE)
+    single.pytester.makeini("[pytest]\n")
+    single.run("--trials=2", "--save-baseline=main")
+    (single.root / "sub").mkdir()
+    export_run(single.store, single.runs()[0].id, single.root / "sub" / "base.crashrun")
+    monkeypatch.chdir(single.root / "sub")
+    assert single.run("--baseline=./base.crashrun", "..").ret == 0
 
 
 def test_selection_is_compared_and_not_promoted(baselined: Suite) -> None:

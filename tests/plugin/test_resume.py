@@ -210,3 +210,11 @@ def test_a_selection_stays_one(suite: Suite, monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(ran(suite)) == [(0, 1), (0, 2), (0, 3)]
     [run] = suite.runs()
     assert (run.partial, run.outcomes, run.planned_cases) == (True, {"passed": 6}, 2)
+
+
+def test_a_failure_of_the_first_part_still_fails_the_session(suite: Suite) -> None:
+    """An ungated failure counts in the session that goes on as in the one that found it."""
+    suite.files(test_a="def test_a(): assert 0", test_b="def test_b(): pass")
+    assert suite.run("--trials=2", "-x", "--trial-order=cases").ret in (1, 2)
+    assert suite.run(f"--crashlab-resume={suite.runs()[0].id}").ret == 1
+    assert suite.run(f"--crashlab-resume={suite.runs()[0].id}").ret == 1
