@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     _, gate = judge(candidate, comparison)
     view = diff_view(
         baseline.manifest,
-        candidate.manifest,
+        candidate,
         comparison,
         gate,
         show=show,

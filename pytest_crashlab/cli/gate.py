@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,6 +122,13 @@ def _compare(
 
 
 def _next(comparison: Comparison | None) -> list[str]:
+    from pytest_crashlab.records.comparison import Word
+
     if comparison is None or not comparison.baseline_id:
         return []
-    return [f"crashlab diff {comparison.baseline_id} {comparison.candidate_id}"]
+    diff = f"crashlab diff {comparison.baseline_id} {comparison.candidate_id}"
+    commands = [f"{diff} --show worse" if comparison.word is Word.REGRESSED else diff]
+    worse = sorted((c.p, c.case) for c in comparison.cases if c.delta < 0)
+    if worse:
+        commands.append(f"crashlab view {comparison.candidate_id} --case {shlex.quote(worse[0][1])}")
+    return commands

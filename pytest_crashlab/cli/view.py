@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.cli import add_store, lookup, output
+from pytest_crashlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from pytest_crashlab.store import Manifest
+    from collections.abc import Sequence
+
+    from pytest_crashlab.store import Manifest, StoredRun
 
 _DESCRIPTION = """\
 Show one run: outcomes, rates, repeats, cases.
@@ -28,6 +33,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("reference", metavar="RUN", help=lookup.RUN_HELP)
+    parser.add_argument("--case", metavar="ID", help="only this case: every trial, and what it said")
     parser.add_argument("--json", action="store_true", help="as JSON, with at most 200 cases")
     add_store(parser)
     parser.set_defaults(run=run)
@@ -35,14 +41,22 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def run(args: argparse.Namespace) -> int:
     """Print the run."""
-    from pytest_crashlab.compare import check_thresholds, run_numbers
+    from pytest_crashlab.compare import recorded_thresholds, run_numbers
     from pytest_crashlab.report.build import session_summary
     from pytest_crashlab.report.json import dumps, session_json
     from pytest_crashlab.report.terminal import render_text
 
     stored = lookup.load_run(lookup.open_store(args), args.reference)
+    if args.case is not None:
+        return _case(stored, args.case)
+    figures = run_numbers(stored)
+    failing = [c.case for c in figures.counts if c.passes < c.decided]
     view = session_summary(
-        stored, run_numbers(stored), thresholds=check_thresholds(stored), next_commands=_next(stored.manifest)
+        stored,
+        figures,
+        thresholds=recorded_thresholds(stored),
+        baseline_line=(stored.manifest.baseline or {}).get("reason"),
+        next_commands=_next(stored.manifest, failing),
     )
     if args.json:
         output.write(f"{dumps(session_json(view))}\n")
@@ -54,6 +68,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _next(manifest: Manifest) -> list[str]:
+def _case(run: StoredRun, case: str) -> int:
+    from pytest_crashlab.report.messages import trial_lines
+
+    known = run.manifest.case_ids
+    if case not in known:
+        near = [k for k in known if case in k] or get_close_matches(case, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near[:3])}?" if near else f"it has {len(known)} cases."
+        raise UsageError(f"Run {run.manifest.id} has no case {case}; {hint}")
+    output.line(case)
+    for line in trial_lines(run, case):
+        output.line(f"  {line}")
+    return 0
+
+
+def _next(manifest: Manifest, failing: Sequence[str]) -> list[str]:
     baseline = (manifest.baseline or {}).get("id")
-    return [f"crashlab diff {baseline} {manifest.id}"] if baseline else []
+    case = next(iter((*failing, *manifest.case_ids)), None)
+    diff = [f"crashlab diff {baseline} {manifest.id}"] if baseline else []
+    return [*diff, *([f"crashlab view {manifest.id} --case {shlex.quote(case)}"] if case else [])]

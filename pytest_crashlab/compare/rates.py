@@ -45,6 +45,7 @@ class Ratio:
     low: float | None
     high: float | None
     check: str | None = None
+    cases: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ def ratio(
     value = low = high = None
     if denominator:
         value = numerator / denominator
-        low, high = clustered_wilson(value + (tops - value * bottoms) / bottoms.mean(), float(denominator))
+        low, high = _of_new_cases(value + (tops - value * bottoms) / bottoms.mean(), float(denominator))
     return Ratio(
         name=name,
         what=what,
@@ -136,7 +137,13 @@ def ratio(
         low=low,
         high=high,
         check=check,
+        cases=tops.size,
     )
+
+
+def _of_new_cases(shares: np.typing.NDArray[np.float64], trials: float) -> tuple[float | None, float | None]:
+    """None for one case, which says nothing about others."""
+    return (None, None) if shares.size < 2 else clustered_wilson(shares, trials)
 
 
 def _reliability(cases: Sequence[CaseCount]) -> tuple[Ratio, ...]:

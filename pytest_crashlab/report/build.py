@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.policies import headline
 from pytest_crashlab.report import views
+from pytest_crashlab.report.messages import first_messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +75,7 @@ def session_summary(
                 of=r.of,
                 numerator=r.numerator,
                 denominator=r.denominator,
+                cases=r.cases,
                 value=r.value,
                 low=r.low,
                 high=r.high,
@@ -98,7 +100,7 @@ def session_summary(
         thresholds=tuple(
             views.ThresholdView(name=t.name, case=t.case, met=t.met, text=t.text) for t in thresholds
         ),
-        verdict=None if comparison is None else verdict_view(comparison),
+        verdict=None if comparison is None else verdict_view(comparison, run),
         gate=None if gate is None else gate_view(gate),
         baseline_line=baseline_line,
         next_commands=tuple(next_commands),
@@ -126,6 +128,7 @@ def run_view(manifest: Manifest) -> views.RunView:
         partial=manifest.partial,
         replayed=manifest.replayed,
         judged=_judged(manifest),
+        because=tuple(str(text) for text in (manifest.gate or {}).get("because") or ()),
         warnings=tuple(manifest.warnings),
     )
 
@@ -139,8 +142,10 @@ def _judged(manifest: Manifest) -> str | None:
     return f"{said} against {against}" if against else said
 
 
-def verdict_view(comparison: Comparison) -> views.VerdictView:
-    """The verdict card of a comparison."""
+def verdict_view(comparison: Comparison, candidate: StoredRun | None = None) -> views.VerdictView:
+    """The verdict card of a comparison; with ``candidate`` what the cases that got worse said."""
+    got_worse = [c.case for c in comparison.cases if c.delta < 0]
+    said = {} if candidate is None or not got_worse else first_messages(candidate, got_worse)
     these, new = comparison.these, comparison.new
     deltas = [c.delta for c in comparison.cases]
     worse, better = sum(d < 0 for d in deltas), sum(d > 0 for d in deltas)
@@ -179,6 +184,7 @@ def verdict_view(comparison: Comparison) -> views.VerdictView:
                 delta=c.delta,
                 p=c.p,
                 proven=c.proven,
+                message=said.get(c.case),
             )
             for c in comparison.cases
         ),

@@ -87,9 +87,17 @@ def _moved(cases: Sequence[views.ComparedCaseView], most: int) -> Iterator[Rende
     if not cases or not most:
         return
     yield indented("Cases that moved")
-    yield from (moved_line(case) for case in cases[:most])
+    for case in cases[:most]:
+        yield from moved_lines(case, indent=4)
     if len(cases) > most:
         yield unbroken(f"    and {len(cases) - most} more")
+
+
+def moved_lines(case: views.ComparedCaseView, *, indent: int) -> Iterator[RenderableType]:
+    """One compared case, and under it what its first failed trial said."""
+    yield moved_line(case, indent=indent)
+    if case.message:
+        yield unbroken(f"{'':{indent + 2}}{case.message}")
 
 
 def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:

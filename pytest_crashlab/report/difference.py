@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_crashlab.records.comparison import Comparison, Gate
-    from pytest_crashlab.store import Manifest
+    from pytest_crashlab.store import Manifest, StoredRun
 
 _FEWEST_FOR_FLIPS = 3
 
@@ -33,7 +33,7 @@ SHOWN: dict[str, Callable[[views.ComparedCaseView], bool]] = {
 
 def diff_view(
     baseline: Manifest,
-    candidate: Manifest,
+    candidate: StoredRun,
     comparison: Comparison,
     gate: Gate,
     *,
@@ -48,12 +48,12 @@ def diff_view(
     never (no pass in the candidate) or all; at most ``limit`` cases. ``baseline_line`` why a name
     came to this baseline; ``gate_options`` what ``gate`` has to be asked with to say the same.
     """
-    card = verdict_view(comparison)
+    card = verdict_view(comparison, candidate)
     unmoved = [c for c in card.cases if c.delta == 0]
     wanted = [c for c in (*card.moved, *unmoved) if SHOWN[show](c)]
     return views.DiffView(
         baseline=run_view(baseline),
-        candidate=run_view(candidate),
+        candidate=run_view(candidate.manifest),
         verdict=card,
         gate=gate_view(gate),
         shown=show,

@@ -25,6 +25,8 @@ def run_line(manifest: Manifest, names: Sequence[str] = (), *, stale: bool = Fal
         dataset=manifest.dataset,
         dataset_version=manifest.dataset_version,
         split=manifest.split,
+        branch=(manifest.git or {}).get("branch"),
+        commit=(manifest.git or {}).get("commit"),
         cases=manifest.planned_cases,
         k=manifest.k,
         pass_rate=summary.get("pass_rate"),
@@ -32,6 +34,7 @@ def run_line(manifest: Manifest, names: Sequence[str] = (), *, stale: bool = Fal
         missing=summary.get("missing"),
         started=manifest.created,
         word=(manifest.gate or {}).get("word"),
+        exit_code=(manifest.gate or {}).get("exit_code"),
         names=tuple(names),
     )
 
@@ -45,8 +48,15 @@ def baseline_line(
     earlier: Manifest | None = None,
     back: int = 0,
 ) -> views.BaselineLineView:
-    """One name; ``earlier`` is the run it stood for ``back`` promotions ago."""
+    """One name; ``earlier`` is the run it stood for ``back`` promotions ago.
+
+    Their difference is known only where both ran the same cases.
+    """
     rate, before = _stored_rate(manifest), _stored_rate(earlier)
+    if manifest is not None and earlier is not None and set(manifest.case_ids) != set(earlier.case_ids):
+        before = (
+            None  # another set of cases: the difference of the means would be the cases', not the target's
+        )
     commit = None if manifest is None else (manifest.git or {}).get("commit")
     return views.BaselineLineView(
         name=name,

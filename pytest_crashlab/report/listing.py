@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.sentences import count
@@ -32,12 +34,21 @@ def render_runs(
     problems: Sequence[str] = (),
     *,
     more: int = 0,
+    now: float | None = None,
     width: int,
     color: bool,
     encoding: str = "utf-8",
 ) -> str:
-    """The list of runs; ``more`` older ones were left out, ``problems`` are runs that cannot be read."""
-    return draw(_runs(lines, problems, more), width, color=color, encoding=encoding)
+    """The list of runs; ``more`` older ones were left out, ``problems`` are runs that cannot be read.
+
+    ``now`` in seconds since the epoch is what ages are counted to.
+    """
+    return draw(
+        _runs(lines, problems, more, time.time() if now is None else now),
+        width,
+        color=color,
+        encoding=encoding,
+    )
 
 
 def render_diff(view: views.DiffView, *, width: int, color: bool, encoding: str = "utf-8") -> str:
@@ -74,19 +85,21 @@ def _baselines(lines: Sequence[views.BaselineLineView]) -> Iterator[RenderableTy
     )
 
 
-def _runs(lines: Sequence[views.RunLineView], problems: Sequence[str], more: int) -> Iterator[RenderableType]:
+def _runs(
+    lines: Sequence[views.RunLineView], problems: Sequence[str], more: int, now: float
+) -> Iterator[RenderableType]:
     if lines:
         longest = max(len(text(line.id)) for line in lines)
-        head = f"{'run':<{longest}}  {'status':<12}  {'cases':>9}  {'passed':>8}  {'undec.':>6}  {'miss.':>5}"
-        yield unbroken(f"{head}  verdict")
+        head = f"{'run':<{longest}}  {'age':>4}  {'cases':>9}  {'passed':>8}  {'verdict':<12}  gate"
+        yield unbroken(head)
     else:
         yield unbroken("No runs. Record one with 'pytest --trials=5'.")
     for line in lines:
         status = "not finished" if line.stale else text(line.status)
+        word = text(line.word) if line.word or line.status == "completed" else status
         yield unbroken(
-            f"{text(line.id):<{longest}}  {status:<12}  {f'{line.cases} x {line.k}':>9}  "
-            f"{percent(line.pass_rate):>8}  {_number(line.undecided):>6}  {_number(line.missing):>5}  "
-            f"{text(line.word)}"
+            f"{text(line.id):<{longest}}  {_age(line.started, now):>4}  {f'{line.cases} x {line.k}':>9}  "
+            f"{percent(line.pass_rate):>8}  {word:<12}  {_gate(line.exit_code)}"
         )
         if labels := _labels(line):
             yield indented(labels)
@@ -99,6 +112,11 @@ def _runs(lines: Sequence[views.RunLineView], problems: Sequence[str], more: int
 def _labels(line: views.RunLineView) -> str:
     dataset = " ".join(part for part in (line.dataset, line.dataset_version) if part)
     named = (
+        ("status", line.status if line.word and line.status != "completed" else None),
+        ("branch", line.branch),
+        ("commit", None if line.commit is None else line.commit[:7]),
+        ("undecided", str(line.undecided) if line.undecided else None),
+        ("missing", str(line.missing) if line.missing else None),
         ("name", line.name),
         ("release", line.release),
         ("prompt", line.prompt),
@@ -109,8 +127,21 @@ def _labels(line: views.RunLineView) -> str:
     return ", ".join(f"{what} {text(value)}" for what, value in named if value is not None)
 
 
-def _number(value: int | None) -> str:
-    return DASH if value is None else str(value)
+def _age(started: str, now: float) -> str:
+    """How long ago, in the largest unit that fits: "5m", "3h", "12d"."""
+    try:
+        seconds = max(0.0, now - datetime.fromisoformat(started).timestamp())
+    except ValueError:
+        return DASH
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
+def _gate(exit_code: int | None) -> str:
+    words = {0: "passes", 1: "fails", 10: "no verdict"}
+    return DASH if exit_code is None else f"{exit_code} {words.get(exit_code, '')}".rstrip()
 
 
 def _diff(view: views.DiffView) -> Iterator[RenderableType]:
@@ -132,6 +163,7 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
     )
     yield ""
     yield unbroken(f"{_SHOWN_WORDS[view.shown]}: {view.total}")
-    yield from (card.moved_line(case, indent=2) for case in view.cases)
+    for case in view.cases:
+        yield from card.moved_lines(case, indent=2)
     if len(view.cases) < view.total:
         yield unbroken(f"  and {view.total - len(view.cases)} more; --limit 0 shows all.")

@@ -63,7 +63,7 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
     yield ""
     if view.verdict is not None:
         yield from card.verdict(view.verdict)
-    else:
+    elif not view.run.judged:
         yield "Name a baseline to see whether this run is better or worse."
     if view.gate is not None:
         yield ""
@@ -101,6 +101,8 @@ def _head(view: views.SessionView) -> Iterator[RenderableType]:
         yield indented(text(view.baseline_line))
     if run.judged and view.gate is None:
         yield indented(f"judged {text(run.judged)}")
+        for because in run.because:
+            yield indented(f"  {text(because)}")
     for warning in run.warnings:
         yield indented(f"Warning: {text(warning)}")
 
@@ -136,7 +138,11 @@ def _pass_rate(view: views.SessionView) -> Iterator[RenderableType]:
     else:
         yield indented(
             f"these cases {percent_interval(rate.these_low, rate.these_high)}, "
-            f"new cases {percent_interval(rate.new_low, rate.new_high)} (95 %)"
+            + (
+                f"new cases {percent_interval(rate.new_low, rate.new_high)} (95 %)"
+                if rate.cases > 1
+                else "new cases - (95 %; one case says nothing about others)"
+            )
         )
         yield indented(f"mean over {count(rate.cases, 'case')} of {count(rate.trials, 'decided trial')}")
     if view.verdict is not None and view.verdict.method == "normal":
@@ -144,7 +150,7 @@ def _pass_rate(view: views.SessionView) -> Iterator[RenderableType]:
     scheduled = count(view.scheduled, "scheduled trial")
     yield indented(
         f"{view.undecided} undecided and {view.missing} missing of {scheduled}"
-        + (f", {view.excluded} excluded (skipped or expected to fail)" if view.excluded else "")
+        + "".join(f", {o.count} {text(o.label)}" for o in view.outcomes if o.kind == "excluded")
     )
     if view.never:
         yield indented(f"{count(len(view.never), 'case')} without a single pass: {names(view.never)}")
@@ -155,14 +161,16 @@ def _pass_rate(view: views.SessionView) -> Iterator[RenderableType]:
 def _rates(view: views.SessionView) -> Iterator[RenderableType]:
     yield "Rates"
     yield columns(
-        [("rate", "value", "95 % interval", "of"), *(_rate(rate) for rate in view.rates)],
+        [("rate", "value", "95 %, new cases", "of"), *(_rate(rate) for rate in view.rates)],
         right=(1,),
         wrap=3,
     )
 
 
 def _rate(rate: views.RateView) -> tuple[str, str, str, str]:
-    of = f"{rate.numerator} of {rate.denominator} {rate.of}" if rate.denominator else f"no {rate.of}"
+    of = f"no {rate.of}"
+    if rate.denominator:
+        of = f"{rate.numerator} of {rate.denominator} {rate.of}, {count(rate.cases, 'case')}"
     return (text(rate.name), percent(rate.value), percent_interval(rate.low, rate.high), of)
 
 
@@ -170,18 +178,19 @@ def _repeats(view: views.SessionView) -> Iterator[RenderableType]:
     repeats = view.repeats
     yield "Repeats (cases with every trial decided)"
     at = {point.j: point for point in repeats.pass_at}
-    rows = [("j", "pass^j", "95 % interval", "pass@j", "cases")]
+    rows = [("j", "pass^j", "95 %, new cases", "pass@j", "95 %, new cases", "cases")]
     rows += [
         (
             str(p.j),
             percent(p.value),
-            percent_interval(p.low, p.high),
+            percent_interval(p.low, p.high) if p.cases > 1 else "-",
             percent(at[p.j].value) if p.j in at else "-",
+            percent_interval(at[p.j].low, at[p.j].high) if p.j in at and p.cases > 1 else "-",
             str(p.cases),
         )
         for p in repeats.pass_hat
     ]
-    yield columns(rows, right=(0, 1, 3, 4))
+    yield columns(rows, right=(0, 1, 3, 5))
     if repeats.flips is None:
         yield indented("Flip cases -: use at least 3 trials to see flips.")
     else:

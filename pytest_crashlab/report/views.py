@@ -31,6 +31,7 @@ class RunView:
     partial: bool
     replayed: bool
     judged: str | None
+    because: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
@@ -73,12 +74,16 @@ class PassRateView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateView:
-    """A rate with its interval: ``numerator`` of ``denominator`` trials, in words ``of``."""
+    """A rate with its interval: ``numerator`` of ``denominator`` trials of ``cases`` cases, in words ``of``.
+
+    The interval is for new cases of this kind, None where one case is all there is.
+    """
 
     name: str
     of: str
     numerator: int
     denominator: int
+    cases: int
     value: float | None
     low: float | None
     high: float | None
@@ -126,7 +131,10 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedCaseView:
-    """One compared case; ``proven`` -1 worse, +1 better, 0 not proven."""
+    """One compared case; ``proven`` -1 worse, +1 better, 0 not proven.
+
+    ``message`` what the first failed trial of a case that got worse said.
+    """
 
     case: str
     a_pass: int
@@ -136,6 +144,7 @@ class ComparedCaseView:
     delta: float
     p: float
     proven: int
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +262,7 @@ class RunLineView:
     """One line of the list of runs, from a manifest alone.
 
     ``stale``: still running and unchanged for a day, so probably not finished; ``word`` the verdict
-    its gate gave; ``names`` the baselines it stands for.
+    its gate gave and ``exit_code`` what that came to; ``names`` the baselines it stands for.
     """
 
     id: str
@@ -265,6 +274,8 @@ class RunLineView:
     dataset: str | None
     dataset_version: str | None
     split: str | None
+    branch: str | None
+    commit: str | None
     cases: int
     k: int
     pass_rate: float | None
@@ -272,6 +283,7 @@ class RunLineView:
     missing: int | None
     started: str
     word: str | None
+    exit_code: int | None
     names: tuple[str, ...]
 
 

@@ -101,6 +101,12 @@ def test_three_of_three_is_no_certainty(store):
     numbers = run_numbers(record(store, {"t": "PPP"}))
     assert numbers.pass_rate_these.value == 1
     assert numbers.pass_rate_these.low < 0.5
+    alone = rates(numbers)["end-to-end success"]
+    assert (alone.value, alone.low, alone.high, alone.cases) == (1, None, None, 1)
+
+
+def test_three_of_three_in_two_cases_is_no_certainty_for_new_ones(store):
+    numbers = run_numbers(record(store, {"t": "PPP", "u": "PPP"}))
     assert rates(numbers)["end-to-end success"].low < 0.5
 
 

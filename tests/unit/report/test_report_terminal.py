@@ -171,7 +171,7 @@ def test_a_number_that_is_not_known_is_a_dash(tell):
     assert "Pass rate -\n" in drawn
     assert re.search(r"behavioural success +- +- +no trials with a sound instrument", drawn)
     assert "Flip cases -: use at least 3 trials to see flips." in drawn
-    assert re.search(r"\n +1 +- +- +- +0\n", drawn), "pass^1 over no case"
+    assert re.search(r"\n +1 +- +- +- +- +0\n", drawn), "pass^1 over no case"
     assert "Disagreement of two trials of a case -" in drawn
     assert "0.0 %" in drawn, "but none of four scheduled trials passed, and that was measured"
 
