@@ -202,8 +202,12 @@ def test_undecided_trials_that_would_change_the_word_are_noted(store):
 
 
 def test_undecided_trials_of_a_case_without_any_decision_count_in_the_note_too(store):
-    baseline = record(store, {f"t{i}": "PPPPPPPPPP" for i in range(20)} | {"x": "PPPPPE"}, run_id="a")
-    candidate = record(store, {f"t{i}": "PPPPPPPPPP" for i in range(20)} | {"x": "EEEEE."}, run_id="b")
+    baseline = record(
+        store, {f"t{i}": "PPPPPPPPPP" for i in range(20)} | dict.fromkeys("xyz", "PE"), run_id="a"
+    )
+    candidate = record(
+        store, {f"t{i}": "PPPPPPPPPP" for i in range(20)} | dict.fromkeys("xyz", "EE"), run_id="b"
+    )
     comparison = compare_runs(baseline, candidate)
     assert comparison.word is Word.NO_CHANGE
     assert [n.code for n in comparison.notes] == ["sensitivity"]
