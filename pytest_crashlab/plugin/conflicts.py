@@ -30,14 +30,12 @@ def refuse(config: pytest.Config) -> None:
             _refuse("the ini key reruns", "it hides failures that trials count; pass --reruns=0")
     if getattr(option, _FLAKY, False):
         _refuse("--force-flaky", "it hides failures that trials count; leave it out")
-    if _number(getattr(option, "flake_runs", None)) > 1 or _number(
-        getattr(option, "flake_max_minutes", None)
-    ):
+    # --flake-runs is 50 unless given: only --flake-finder switches it on.
+    if getattr(option, "flake_finder_enable", False):
         _refuse(
-            "pytest-flakefinder", "it repeats tests itself; leave --flake-runs and --flake-max-minutes out"
+            "pytest-flakefinder's --flake-finder", "it repeats tests itself; leave it out and use --trials"
         )
-    repeats = any(config.pluginmanager.has_plugin(name) for name in ("repeat", "pytest_repeat"))
-    if repeats and _number(getattr(option, "count", None)) > 1:
+    if _has_repeat(config) and _number(getattr(option, "count", None)) > 1:
         _refuse("pytest-repeat's --count", "it repeats tests itself; leave it out and use --trials")
     if getattr(option, "dist", "no") == "each":
         _refuse("--dist each", "every worker would report the same trials; use --dist load")
@@ -46,17 +44,32 @@ def refuse(config: pytest.Config) -> None:
 def refuse_items(items: Iterable[pytest.Item]) -> None:
     """Raise ``pytest.UsageError`` for the first of ``items`` that its own marker makes rerun."""
     for item in items:
-        if not any(hasattr(item.config.option, name) for name in (_RERUNFAILURES, _FLAKY)):
+        reruns = any(hasattr(item.config.option, name) for name in (_RERUNFAILURES, _FLAKY))
+        repeats = _has_repeat(item.config)
+        if not (reruns or repeats):
             return
-        mark = item.get_closest_marker("flaky")
-        if mark is None or not _reruns(item.config, mark):
-            continue
-        path, line, _ = item.location
-        place = path if line is None else f"{path}:{line + 1}"
-        raise pytest.UsageError(
-            f"{place}: the marker flaky reruns this test and hides failures that trials count; take it "
-            "away, or disable its plugin for runs with trials (-p no:rerunfailures, -p no:flaky)."
-        )
+        mark = item.get_closest_marker("flaky") if reruns else None
+        if mark is not None and _reruns(item.config, mark):
+            raise pytest.UsageError(
+                f"{_place(item)}: the marker flaky reruns this test and hides failures that trials count; "
+                "take it away, or disable its plugin for runs with trials (-p no:rerunfailures, -p no:flaky)."
+            )
+        mark = item.get_closest_marker("repeat") if repeats else None
+        if mark is not None and _number(mark.args[0] if mark.args else None) > 1:
+            raise pytest.UsageError(
+                f"{_place(item)}: the marker repeat makes several cases of this test, which trials would "
+                "count as different ones; write trials instead of it, or disable pytest-repeat for runs with "
+                "trials (-p no:repeat)."
+            )
+
+
+def _place(item: pytest.Item) -> str:
+    path, line, _ = item.location
+    return path if line is None else f"{path}:{line + 1}"
+
+
+def _has_repeat(config: pytest.Config) -> bool:
+    return any(config.pluginmanager.has_plugin(name) for name in ("repeat", "pytest_repeat"))
 
 
 def _reruns(config: pytest.Config, mark: pytest.Mark) -> bool:

@@ -26,8 +26,7 @@ def refusal(pytester, *args):
         ([*RERUN, "--force-reruns=1"], "--force-reruns cannot be used"),
         (["-p", "xdist.plugin", "--dist=each", "--tx=2*popen"], "--dist each cannot be used"),
         (["-p", "repeat", "--count=2"], "pytest-repeat's --count cannot be used"),
-        (["-p", "flakefinder", "--flake-runs=2"], "pytest-flakefinder cannot be used"),
-        (["-p", "flakefinder", "--flake-max-minutes=1"], "pytest-flakefinder cannot be used"),
+        (["-p", "flakefinder", "--flake-finder"], "pytest-flakefinder's --flake-finder cannot be used"),
         (["-p", "flaky", "--force-flaky"], "--force-flaky cannot be used"),
     ],
 )
@@ -45,7 +44,7 @@ def options_of_others(pytester):
         flakefinder="def pytest_addoption(parser):\n"
         "    parser.addoption('--flake-runs', dest='flake_runs', type=int, default=50)\n"
         "    parser.addoption('--flake-max-minutes', dest='flake_max_minutes', type=int, default=0)\n"
-        "    parser.addoption('--flake-finder', dest='flake_finder', action='store_true')",
+        "    parser.addoption('--flake-finder', dest='flake_finder_enable', action='store_true')",
         flaky="def pytest_addoption(parser): parser.addoption('--force-flaky', action='store_true')",
     )
     pytester.syspathinsert()
@@ -60,6 +59,8 @@ def options_of_others(pytester):
         [*RERUN, "--reruns=2", "--force-reruns=0"],
         ["-p", "xdist.plugin", "--dist=load", "--tx=2*popen"],
         ["-p", "repeat", "--count=1"],
+        ["-p", "flakefinder"],
+        ["-p", "flakefinder", "--flake-runs=2"],
     ],
 )
 def test_the_same_plugins_at_rest_are_no_conflict(pytester, options_of_others, args):
@@ -87,3 +88,14 @@ def test_a_flaky_marker_without_its_plugin_or_reruns_is_fine(pytester, session):
     session().result.assert_outcomes(passed=3)
     pytester.makepyfile("import pytest\n@pytest.mark.flaky(reruns=0)\ndef test_a(): pass\n")
     session(*RERUN).result.assert_outcomes(passed=3)
+
+
+def test_a_repeat_marker_is_refused_with_its_place(pytester, session, options_of_others):
+    pytester.makeini("[pytest]\nmarkers = repeat: copies\n")
+    pytester.makepyfile("import pytest\n@pytest.mark.repeat(2)\ndef test_a(): pass\n")
+    ran = session("-p", "repeat")
+    assert ran.result.ret == pytest.ExitCode.USAGE_ERROR
+    assert any(":2: the marker repeat makes several cases" in line for line in ran.result.errlines)
+    session().result.assert_outcomes(passed=3)
+    pytester.makepyfile("import pytest\n@pytest.mark.repeat(1)\ndef test_a(): pass\n")
+    session("-p", "repeat").result.assert_outcomes(passed=3)
