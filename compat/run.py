@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 ROOT = catalogue.HERE.parent
 K = 3
 PEERS = {
-    "pytest-repeat": ("repeat", f"--count={K}"),
-    "pytest-flakefinder": ("flakefinder", f"--flake-runs={K}"),
+    "pytest-repeat": ("repeat", [f"--count={K}"]),
+    "pytest-flakefinder": ("flakefinder", ["--flake-finder", f"--flake-runs={K}"]),
 }
 
 
@@ -82,8 +82,8 @@ class Job:
 
         self._run_four(checked, session)
         if self.peers:
-            for peer, (entry_point, option) in PEERS.items():
-                checked.peers[peer] = session(["-n0", option], [entry_point])
+            for peer, (entry_point, on) in PEERS.items():
+                checked.peers[peer] = session(["-n0", *on], [entry_point])
         return checked
 
     def plugin(self, plugin: Plugin, suites: dict[str, Suite]) -> Checked:

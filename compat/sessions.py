@@ -66,7 +66,8 @@ def run(place: Path, args: Iterable[str], *, source: Path | None, plugins: Itera
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200", "NO_COLOR": "1"}
     if source is not None:
         environment["PYTHONPATH"] = str(source)
-    command = [sys.executable, "-m", "pytest", "--tb=short", "-rfE", *blocked, *args]
+    shown = ["--tb=short", "-rfE", "-o", "verbosity_subtests=1"]  # else passed subtests are not counted
+    command = [sys.executable, "-m", "pytest", *shown, *blocked, *args]
     try:
         done = subprocess.run(
             command,
