@@ -63,13 +63,19 @@ def run() -> str:
     return done.stdout
 
 
+def summary(lines: list[str]) -> list[str]:
+    """The lines from the summary on; of the cases that moved the first three."""
+    first = next(i for i, line in enumerate(lines) if " crashlab " in line and "====" in line)
+    moved = next(i for i, line in enumerate(lines) if line.strip() == "Cases that moved")
+    after = next(i for i, line in enumerate(lines) if line.strip().startswith("Interleaved"))
+    return [*lines[first : moved + 7], "    ...", *lines[after:]]
+
+
 def main() -> None:
     """Run, cut to the summary, draw."""
-    lines = run().splitlines()
-    first = next(i for i, line in enumerate(lines) if " crashlab " in line and "====" in line)
     console = Console(record=True, width=WIDTH, file=Path(os.devnull).open("w"), force_terminal=True)  # noqa: SIM115
     console.print(Text(f"$ COOLING=fast {COMMAND}", "bold"))
-    for line in lines[first:]:
+    for line in summary(run().splitlines()):
         console.print(Text.from_ansi(line), soft_wrap=True)
     svg = console.export_svg(title="pytest-crashlab", code_format=SVG, unique_id="crashlab")
     (HERE / "images" / "demo.svg").write_text(svg, "utf-8")

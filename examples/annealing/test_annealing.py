@@ -48,8 +48,10 @@ def test_round(stops, shortest, schedule, trial):
     late = late_pickups(answer.tour)
     longer = length(task, answer.tour) / shortest - 1
     trial.check("settled", answer.settled, expected=True, observed=answer.settled)
-    trial.check("order", late == 0, expected=0, observed=late, why="parcels delivered before their pickup")
-    trial.check("short", longer <= NEAR, expected=NEAR, observed=round(longer, 4), why="excess length")
+    trial.check("order", late == 0, expected=0, observed=late, why=f"{late} delivered before pickup")
+    trial.check(
+        "short", longer <= NEAR, expected=NEAR, observed=longer, why=f"{longer:.1%} above the shortest"
+    )
     if not answer.settled:
         trial.outcome("horizon_exhausted")
     elif late:
