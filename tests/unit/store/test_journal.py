@@ -390,7 +390,8 @@ def _recovered(store, run_id, told):
     assert run.checks["trial"].to_list() == trials
     assert run.cases["planned"].to_list() == [400]
     assert manifest.status is (RunStatus.COMPLETED if len(trials) == 400 else RunStatus.CANCELLED)
-    assert manifest.dropped_lines == 0
+    # the kill may tear the line that was being written: never one that was told
+    assert manifest.dropped_lines in (0, 1)
     assert not store.paths.run(run_id).journal.exists()
     return manifest.status
 
