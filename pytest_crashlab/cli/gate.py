@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the judgement and return the gate's exit code."""
     from pytest_crashlab.compare import CompareOptions, judge, recorded_thresholds, run_numbers
     from pytest_crashlab.report.build import session_summary
+    from pytest_crashlab.report.commands import after_comparison
     from pytest_crashlab.report.json import dumps, session_json
     from pytest_crashlab.report.terminal import render_text
 
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         thresholds,
         gate,
         baseline_line=baseline_line,
-        next_commands=_next(comparison),
+        next_commands=after_comparison(comparison, args.baseline),
     )
     if args.junit is not None:
         from pytest_crashlab.report.junit import write_junit
@@ -119,16 +119,3 @@ def _compare(
     if resolution.run is None:
         return no_baseline(run, resolution.reason, options), resolution.reason
     return compare_runs(resolution.load(), run, options), resolution.reason
-
-
-def _next(comparison: Comparison | None) -> list[str]:
-    from pytest_crashlab.records.comparison import Word
-
-    if comparison is None or not comparison.baseline_id:
-        return []
-    diff = f"crashlab diff {comparison.baseline_id} {comparison.candidate_id}"
-    commands = [f"{diff} --show worse" if comparison.word is Word.REGRESSED else diff]
-    worse = sorted((c.p, c.case) for c in comparison.cases if c.delta < 0)
-    if worse:
-        commands.append(f"crashlab view {comparison.candidate_id} --case {shlex.quote(worse[0][1])}")
-    return commands

@@ -11,6 +11,7 @@ from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.fanout import Selection
 from pytest_crashlab.plugin.recorder import Recorder
 from pytest_crashlab.plugin.rows import row_of
+from pytest_crashlab.plugin.stopping import StopOnSigterm
 from pytest_crashlab.plugin.workers import Orders, worker_name
 from pytest_crashlab.records.case import CasePlan
 from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
@@ -35,10 +36,11 @@ T = TypeVar("T")
 class RunSession:
     """What is known of the run from the options to its last row.
 
-    ``replaces`` the run that ``--save-baseline``'s name stood for at the start; ``resolution`` how the
-    baseline was found (None: none asked for); ``baseline`` the stored run; ``selection`` what is
-    planned, once collected; ``recorder`` the rows, once something is planned; ``problem`` a usage
-    error that came up too late to raise; ``store_error`` why recording stopped.
+    ``replaces`` the run that ``--save-baseline``'s name stood for at the start; ``reference`` what the
+    baseline was named by and ``resolution`` how it was found (None: none asked for); ``baseline`` the
+    stored run; ``selection`` what is planned, once collected; ``recorder`` the rows, once something is
+    planned; ``problem`` a usage error that came up too late to raise; ``store_error`` why recording
+    stopped; ``stop`` ends the session in order on SIGTERM, from the moment there is a run to seal.
     """
 
     def __init__(self, config: pytest.Config, settings: Settings, seed: int) -> None:
@@ -51,6 +53,7 @@ class RunSession:
         self.started = False
         self.store: Store | None = None
         self.replaces: str | None = None
+        self.reference: str | None = None
         self.resolution: Resolution | None = None
         self.baseline: StoredRun | None = None
         self.selection: Selection | None = None
@@ -59,6 +62,7 @@ class RunSession:
         self.problem: str | None = None
         self.store_error: str | None = None
         self.gated_cases = gating.GatedCases(everything=False, pairs={})
+        self.stop = StopOnSigterm()
         self._has_full_plan = False
 
     def start(self) -> None:
@@ -76,11 +80,14 @@ class RunSession:
         if self.settings.save_baseline is not None:
             self.replaces = self.store.refs.read(self.settings.save_baseline)
         if ref is not None:
+            self.reference = ref
             self._resolve(self.store, ref)
         self.gated_cases = self._gated()
 
     def _resume(self, store: Store, ref: str) -> str | None:
         """Take over a run that ended early; return the baseline it is compared with."""
+        from pytest_crashlab.report.commands import baseline_name
+
         found = resume.find_run(store, ref)
         resume.refuse_changed_target(found, self.config.rootpath)
         resume.refuse_other_trials(found, self.settings.trials)
@@ -88,8 +95,10 @@ class RunSession:
         self.seed = self.seed if found.seed is None else found.seed
         self.order = cast("Order", found.trial_order or self.order)
         self.remaining = resume.remaining(store, found)
-        compared = (found.baseline or {}).get("id") or (found.baseline or {}).get("ref")
-        return self.settings.baseline or compared
+        before = found.baseline or {}
+        if self.settings.baseline is not None or before.get("id") is None:
+            return self.settings.baseline or before.get("ref")
+        return baseline_name(before.get("ref"), before["id"])
 
     def _resolve(self, store: Store, ref: str) -> None:
         from pytest_crashlab.store.baseline_refs import resolve_baseline
@@ -201,6 +210,7 @@ class RunSession:
                 store.begin(manifest.new_manifest(self)) if rest is None else store.reopen(self.run_id)
             )
             self.recorder = Recorder(self.writer, {} if rest is None else rest.attempts)
+            self.stop.install()
         return self.writer
 
     def _opened(self) -> Store:

@@ -13,7 +13,7 @@ from pytest_crashlab.plugin.finish import NO_VERDICT
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.lifecycle import STATE_KEY
 from pytest_crashlab.plugin.progress import Progress
-from pytest_crashlab.plugin.stopping import StopOnSigterm, stops_held_back
+from pytest_crashlab.plugin.stopping import stops_held_back
 from pytest_crashlab.plugin.summary import (
     Ending,
     build_view,
@@ -42,16 +42,11 @@ class SessionHooks:
         self._progress = Progress(config, session)
         self._view: SessionView | None = None
         self._ending = Ending()
-        self._stop = StopOnSigterm()
         self._announced = not workers.distributes(config)
-
-    def pytest_sessionstart(self) -> None:
-        """From here on a session that is told to stop is sealed as cancelled."""
-        self._stop.install()
 
     def pytest_unconfigure(self) -> None:
         """Leave the process as it was."""
-        self._stop.remove()
+        self._session.stop.remove()
 
     def pytest_report_header(self) -> list[str]:
         """Name the baseline and why it is that one."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.plugin.manifest import is_partial
-from pytest_crashlab.records.comparison import Word
 
 if TYPE_CHECKING:
     import pytest
@@ -84,10 +83,11 @@ def next_commands(session: RunSession, conclusion: Conclusion) -> list[str]:
         if settings.store == session.config.rootpath / ".crashlab"
         else f" --store {shlex.quote(str(settings.store))}"
     )
-    comparison = conclusion.comparison
-    if comparison is not None and comparison.baseline_id:
-        diff = f"crashlab{store} diff {comparison.baseline_id} {run}"
-        return [f"{diff} --show worse" if comparison.word is Word.REGRESSED else diff]
+    from pytest_crashlab.report.commands import after_comparison
+
+    commands = after_comparison(conclusion.comparison, session.reference, store=store)
+    if commands:
+        return commands
     if session.bootstrapping and settings.save_baseline is None:
         return [f"crashlab{store} baseline promote {settings.baseline} {run}"]
     return [f"crashlab{store} view {run}"]

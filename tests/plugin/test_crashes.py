@@ -461,3 +461,23 @@ def test_a_clock_that_jumps(suite: Suite) -> None:
     assert run.manifest.status == RunStatus.COMPLETED
     assert list(labels(suite).values()) == ["passed"] * 9
     assert 0 <= float(str(run.trials["duration"].min())) <= float(str(run.trials["duration"].max())) < 30
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGTERM"), reason="no SIGTERM on this system")
+def test_a_session_without_trials_keeps_its_signals(suite: Suite) -> None:
+    """Neither alone nor as xdist's controller, which stands by for a marker that a worker may find."""
+    suite.pytester.makeconftest(
+        """
+        import pathlib, signal
+
+        def pytest_sessionfinish(session):
+            if not hasattr(session.config, "workerinput"):
+                own = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+                pathlib.Path("handler").write_text("default" if own else "taken")
+        """
+    )
+    suite.files(test_it="def test_it(): pass")
+    assert suite.run(subprocess=True).ret == 0
+    assert (suite.root / "handler").read_text() == "default"
+    assert suite.run("--trials=2", subprocess=True).ret == 0
+    assert (suite.root / "handler").read_text() == "taken"

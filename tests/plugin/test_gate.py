@@ -47,6 +47,19 @@ def test_no_change(baselined: Suite) -> None:
     assert baselined.last().manifest.gate["word"] == "No change"
 
 
+def test_the_next_commands_of_a_regression_open_it(baselined: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = baselined.store.refs.read("main")
+    monkeypatch.setenv("BREAK", "2")
+    result = baselined.run("--baseline=main")
+    run = baselined.runs()[0].id
+    result.stdout.fnmatch_lines(
+        [
+            f"  crashlab diff {base} {run} --show worse",
+            f"  crashlab view {run} --case 'test_it.py::test_case?0?'",
+        ]
+    )
+
+
 def test_regressed(baselined: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BREAK", "2")
     result = baselined.run("--baseline=main")
@@ -130,7 +143,10 @@ def test_a_file_is_named_from_where_the_command_is_typed(
     (single.root / "sub").mkdir()
     export_run(single.store, single.runs()[0].id, single.root / "sub" / "base.crashrun")
     monkeypatch.chdir(single.root / "sub")
-    assert single.run("--baseline=./base.crashrun", "..").ret == 0
+    result = single.run("--baseline=./base.crashrun", "..")
+    assert result.ret == 0
+    # No store holds the run of a file, so the next command names the file.
+    result.stdout.fnmatch_lines([f"*crashlab diff ./base.crashrun {single.runs()[0].id}"])
 
 
 def test_selection_is_compared_and_not_promoted(baselined: Suite) -> None:
