@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         show=show,
         limit=limit,
         baseline_line=line,
-        gate_options=_gate_options(args),
+        gate_options=_gate_options(args, baseline.manifest),
     )
     if args.json:
         output.write(f"{dumps(diff_json(view))}\n")
@@ -83,8 +84,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _gate_options(args: argparse.Namespace) -> tuple[str, ...]:
-    given = (("--method", args.method), ("--margin", args.margin))
+def _gate_options(args: argparse.Namespace, baseline: Manifest) -> tuple[str, ...]:
+    from pytest_crashlab.report.commands import baseline_name
+
+    name = shlex.quote(baseline_name(args.baseline, baseline.id))
+    given = (("--baseline", name), ("--method", args.method), ("--margin", args.margin))
     return tuple(part for flag, value in given if value is not None for part in (flag, value))
 
 

@@ -158,8 +158,7 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
     yield ""
     options = "".join(f" {text(part)}" for part in view.gate_options)
     yield unbroken(
-        f"'crashlab gate {text(view.candidate.id)} --baseline {text(view.baseline.id)}{options}' "
-        f"would end with {view.gate.exit_code}."
+        f"'crashlab gate {text(view.candidate.id)}{options}' would end with {view.gate.exit_code}."
     )
     yield ""
     yield unbroken(f"{_SHOWN_WORDS[view.shown]}: {view.total}")

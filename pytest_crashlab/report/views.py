@@ -291,7 +291,7 @@ class RunLineView:
 class DiffView:
     """Two runs beside each other; ``shown`` says which of the compared cases were asked for.
 
-    ``gate`` what the gate would say with this baseline and ``gate_options``.
+    ``gate`` what the gate would say when asked with ``gate_options``.
     """
 
     baseline: RunView

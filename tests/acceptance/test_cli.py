@@ -574,3 +574,11 @@ def test_every_help_has_an_example(verb, capsys):
 def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"pytest-crashlab {__version__}\n"
+
+
+def test_diff_names_the_file_in_the_gate_that_it_announces(shared, ok, tmp_path):
+    """No store holds the run of a file by its id alone."""
+    path = tmp_path / "main.crashrun"
+    ok(shared, "baseline", "export", "main", str(path))
+    out = ok(shared, "diff", str(path), WORSE)
+    assert f"--baseline {path}' would end with 1." in out
