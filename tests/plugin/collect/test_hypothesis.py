@@ -133,9 +133,11 @@ def test_settings_are_as_before_when_the_trial_is_over(pytester, session):
             assert inner.database is None and inner.max_examples == 3
             assert HealthCheck.differing_executors in inner.suppress_health_check
             assert isinstance(test_a._hypothesis_internal_use_seed, int)
+        BEFORE = test_a._hypothesis_internal_use_settings
         def test_b():
-            after = test_a._hypothesis_internal_use_settings
-            assert after.max_examples == 3 and after.suppress_health_check == ()
+            # The very object: what it suppresses also depends on whether Hypothesis sees a CI machine.
+            assert test_a._hypothesis_internal_use_settings is BEFORE
+            assert test_a._hypothesis_internal_use_settings.max_examples == 3
             assert test_a._hypothesis_internal_use_seed is None
         """
     )
