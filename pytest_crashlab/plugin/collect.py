@@ -10,7 +10,7 @@ import pytest
 from pytest_crashlab.plugin import compat
 from pytest_crashlab.plugin.clone import CannotRepeat, Cloner, setattr_raw
 from pytest_crashlab.plugin.conflicts import refuse_items
-from pytest_crashlab.plugin.hypothesis_trials import own_examples
+from pytest_crashlab.plugin.hypothesis_trials import draws_examples, own_examples
 from pytest_crashlab.plugin.identity import Identity
 from pytest_crashlab.plugin.keys import TRIAL_KEY, TrialOf
 from pytest_crashlab.plugin.ordering import Order, arrange, effective_order
@@ -62,6 +62,8 @@ class CollectHooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Keep the examples of Hypothesis apart."""
+        if not draws_examples(item):
+            return (yield)
         with own_examples(item):
             return (yield)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.plugin.author import derive_seed
-from pytest_crashlab.plugin.keys import trial_of
+from pytest_crashlab.plugin.keys import TRIAL_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,21 +21,31 @@ _SEED = "_hypothesis_internal_use_seed"
 _SETTINGS = "_hypothesis_internal_use_settings"
 
 
+def draws_examples(item: pytest.Item) -> bool:
+    """Tell whether ``item`` is a trial of a Hypothesis test."""
+    return (
+        "hypothesis" in sys.modules
+        and getattr(_function(item), "is_hypothesis_test", False)
+        and TRIAL_KEY in item.stash
+    )
+
+
+def _function(item: pytest.Item) -> object:
+    function = getattr(item, "obj", None)
+    return getattr(function, "__func__", function)
+
+
 @contextmanager
 def own_examples(item: pytest.Item) -> Iterator[None]:
-    """Give a trial of a Hypothesis test its own examples while it runs; other items are left alone.
+    """Give a trial of a Hypothesis test (see ``draws_examples``) its own examples while it runs.
 
     Without this, an example that failed once is tried first in every later trial, and under
     Hypothesis's ``ci`` profile all trials draw the same ones. So: no database, the trial's seed, and
     no objection to the second instance of the class. Must surround Hypothesis's own plugin, which
     reads the settings when the test is called.
     """
-    of = trial_of(item)
-    function = getattr(item, "obj", None)
-    function = getattr(function, "__func__", function)
-    if of is None or "hypothesis" not in sys.modules or not getattr(function, "is_hypothesis_test", False):
-        yield
-        return
+    of = item.stash[TRIAL_KEY]
+    function: Any = _function(item)
     machine = getattr(function, "_hypothesis_state_machine_class", None)
     if machine is None:
         seeded, configured, name = function, function, _SETTINGS

@@ -15,10 +15,9 @@ from pytest_crashlab.plugin import gating, judging
 from pytest_crashlab.plugin.author import Assigned, Trial, derive_seed, relative_site
 from pytest_crashlab.plugin.classify import Classifier
 from pytest_crashlab.plugin.keys import TRIAL_KEY
-from pytest_crashlab.plugin.markers import Markers
-from pytest_crashlab.plugin.rows import row_of
+from pytest_crashlab.plugin.markers import Declarations, Markers
+from pytest_crashlab.plugin.rows import Handover, row_of
 from pytest_crashlab.records.outcome import (
-    DEFAULT_VOCABULARY,
     FAILED,
     INSTRUMENT_OUTCOMES,
     SKIPPED,
@@ -70,7 +69,8 @@ class Lifecycle:
     """The pytest hooks around one item.
 
     ``seed`` the run's seed, ``worker`` the name of this process, ``gate`` which cases do not fail
-    the session by themselves (None: no trial is recorded, the trial fixture alone is served).
+    the session by themselves (None: no trial is recorded, the trial fixture alone is served),
+    ``handover`` where rows are left for the session, if it records in this process.
     """
 
     def __init__(
@@ -81,14 +81,16 @@ class Lifecycle:
         seed: int,
         worker: str = "main",
         gate: gating.GatedCases | None = None,
+        handover: Handover | None = None,
     ) -> None:
         self._config = config
         self._root = config.rootpath
         self._classifier = Classifier(config, settings.exceptions)
-        self._markers = Markers(config)
+        self._declared = Declarations(Markers(config))
         self._seed = seed
         self._worker = worker
         self._gate = gate
+        self._handover = handover or Handover()
 
     def make_trial(self, item: pytest.Item) -> Trial:
         """The author's object for this item, made once."""
@@ -102,12 +104,12 @@ class Lifecycle:
                 seed=derive_seed(self._seed, case, number),
                 root=self._root,
                 vocabulary=self._vocabulary(item),
-                declared={check.name: check for check in self._markers.checks(item)},
+                declared={check.name: check for check in self._declared.by(item).checks},
             )
         return state.trial
 
     def _vocabulary(self, item: pytest.Item) -> Vocabulary:
-        return self._markers.outcomes(item) or DEFAULT_VOCABULARY
+        return self._declared.by(item).vocabulary
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -209,7 +211,7 @@ class Lifecycle:
     def _ending(self, state: ItemState, item: pytest.Item) -> Assigned:
         """The outcome of a body that ended without an exception."""
         if state.trial is None:
-            required = [check.name for check in self._markers.checks(item) if check.required]
+            required = [check.name for check in self._declared.by(item).checks if check.required]
             if required:
                 return Assigned(
                     outcome=INSTRUMENT_OUTCOMES["not_verified"],
@@ -246,7 +248,8 @@ class Lifecycle:
             if self._gated(item):
                 gating.rewrite(report, gating.TEARDOWN, state.record_error)
         if self._gate is not None and TRIAL_KEY in item.stash:
-            gating.attach(report, row_of(item.stash[TRIAL_KEY], state, worker=self._worker))
+            finished = row_of(item.stash[TRIAL_KEY], state, worker=self._worker)
+            gating.attach(report, self._handover.put(finished))
 
     def _assign(
         self,

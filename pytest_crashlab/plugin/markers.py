@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.records.check import Check
-from pytest_crashlab.records.outcome import Vocabulary
+from pytest_crashlab.records.outcome import DEFAULT_VOCABULARY, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,6 +124,40 @@ class Markers:
 
     def _closest(self, item: pytest.Item, name: str) -> pytest.Mark | None:
         return item.get_closest_marker(name) if name in self._ours else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What the ``own`` own markers of an item, and those of its parents, say of its outcomes."""
+
+    vocabulary: Vocabulary
+    checks: tuple[Check, ...]
+    own: int
+
+
+class Declarations:
+    """What trials declare: read once a case, and again for a trial whose fixture added a marker."""
+
+    def __init__(self, markers: Markers) -> None:
+        self._markers = markers
+        self._by_case: dict[str, Declared] = {}
+
+    def by(self, item: pytest.Item) -> Declared:
+        """The vocabulary and the checks of ``item``."""
+        of = item.stash.get(TRIAL_KEY, None)
+        if of is None:
+            return self._read(item)
+        known = self._by_case.get(of.case.id)
+        if known is None or known.own != len(item.own_markers):
+            known = self._by_case[of.case.id] = self._read(item)
+        return known
+
+    def _read(self, item: pytest.Item) -> Declared:
+        return Declared(
+            vocabulary=self._markers.outcomes(item) or DEFAULT_VOCABULARY,
+            checks=self._markers.checks(item),
+            own=len(item.own_markers),
+        )
 
 
 def resolve_trials(

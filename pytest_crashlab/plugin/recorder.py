@@ -7,11 +7,11 @@ from dataclasses import replace
 from time import time  # bound now: a test may put another clock in its place
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.plugin.rows import read_row
 from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES, Decision
 from pytest_crashlab.records.trial import TrialRow
 
 if TYPE_CHECKING:
+    from pytest_crashlab.plugin.rows import Finished
     from pytest_crashlab.store.runs import RunWriter
 
 # More attempts of one trial than this would be a bug of the session, not a fact worth counting.
@@ -36,12 +36,13 @@ class Recorder:
         self.troubled: set[str] = set()  # cases with a trial that failed or gave no decision
         self._untold: set[tuple[str, int]] = set()  # trials that have rows, and none with an outcome
 
-    def add(self, text: str) -> TrialRow:
-        """Record the row of a report (see ``rows.row_of``)."""
-        row, checks = read_row(text)
+    def add(self, finished: Finished) -> TrialRow:
+        """Record the row of a report."""
+        row = finished.row
         self._last_of_worker[row.worker] = (row.case, row.trial)
         numbered = self._number(row)
-        self._writer.append(numbered, checks)
+        text = finished.text if numbered is row else None  # it names the first attempt
+        self._writer.append(numbered, finished.checks, text=text)
         self._count(numbered)
         return numbered
 

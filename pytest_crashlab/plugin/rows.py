@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from time import perf_counter  # bound now: a test may put another clock in its place
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_crashlab.records.check import CheckRow
 from pytest_crashlab.records.outcome import Kind
@@ -27,8 +27,33 @@ def clean(text: str | None) -> str | None:
     return line if len(line) <= MESSAGE_LIMIT else f"{line[: MESSAGE_LIMIT - 1]}…"
 
 
-def row_of(of: TrialOf, state: ItemState, *, worker: str) -> str:
-    """The row of a finished item, with its checks, as one line of JSON."""
+class Finished(NamedTuple):
+    """The row of a finished item with its checks; ``text`` is both as one line of JSON."""
+
+    text: str
+    row: TrialRow
+    checks: list[CheckRow]
+
+
+class Handover:
+    """The row that this process finished last: where it is also recorded, its text need not be read."""
+
+    def __init__(self) -> None:
+        self._last: Finished | None = None
+
+    def put(self, finished: Finished) -> str:
+        """Keep a row until its report comes by; return the text that goes with the report."""
+        self._last = finished
+        return finished.text
+
+    def take(self, text: str) -> Finished:
+        """The row of a report: the one kept if it is this very text, else what the text says."""
+        last, self._last = self._last, None
+        return last if last is not None and last.text is text else read_row(text)
+
+
+def row_of(of: TrialOf, state: ItemState, *, worker: str) -> Finished:
+    """The row of a finished item, with its checks."""
     assigned, trial = state.assigned, state.trial
     target = None if trial is None else trial.target
     kind = None if assigned is None else assigned.outcome.kind
@@ -53,12 +78,15 @@ def row_of(of: TrialOf, state: ItemState, *, worker: str) -> str:
         message=None if assigned is None else clean(assigned.message),
         record_error=clean(state.record_error),
     )
-    checks = [] if trial is None else [asdict(replace(c, why=clean(c.why))) for c in trial.results.values()]
-    return row.to_json() if not checks else f'{row.to_json()[:-1]},"checks":{json.dumps(checks)}}}'
+    checks = [] if trial is None else [replace(c, why=clean(c.why)) for c in trial.results.values()]
+    text = row.to_json()
+    if checks:
+        text = f'{text[:-1]},"checks":{json.dumps([asdict(check) for check in checks])}}}'
+    return Finished(text, row, checks)
 
 
-def read_row(text: str) -> tuple[TrialRow, list[CheckRow]]:
+def read_row(text: str) -> Finished:
     """The row and its checks from the text that ``row_of`` made."""
     data = json.loads(text)
     checks = [CheckRow(**check) for check in data.pop("checks", [])]
-    return TrialRow.from_mapping(data), checks
+    return Finished(text, TrialRow.from_mapping(data), checks)

@@ -10,7 +10,7 @@ from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.fanout import Selection
 from pytest_crashlab.plugin.recorder import Recorder
-from pytest_crashlab.plugin.rows import row_of
+from pytest_crashlab.plugin.rows import Handover, row_of
 from pytest_crashlab.plugin.stopping import StopOnSigterm
 from pytest_crashlab.plugin.workers import Orders, worker_name
 from pytest_crashlab.records.case import CasePlan
@@ -63,6 +63,7 @@ class RunSession:
         self.store_error: str | None = None
         self.gated_cases = gating.GatedCases(everything=False, pairs={})
         self.stop = StopOnSigterm()
+        self.handover = Handover()
         self._has_full_plan = False
 
     def start(self) -> None:
@@ -227,7 +228,7 @@ class RunSession:
             except CrashlabError as error:  # the store of a run that a worker's marker asked for
                 self.usage_error(str(error))
         if row is not None and self.recorder is not None:
-            recorded = self._guarded(self.recorder.add, row)
+            recorded = self._guarded(self.recorder.add, self.handover.take(row))
             if recorded is not None:
                 self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
 

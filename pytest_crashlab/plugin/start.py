@@ -85,6 +85,11 @@ class Starter:
         from pytest_crashlab.plugin.lifecycle import LIFECYCLE_NAME, Lifecycle
 
         lifecycle = Lifecycle(
-            self._config, settings, seed=seed, worker=workers.worker_name(self._config), gate=gate
+            self._config,
+            settings,
+            seed=seed,
+            worker=workers.worker_name(self._config),
+            gate=gate,
+            handover=None if self._session is None else self._session.handover,
         )
         self._config.pluginmanager.register(lifecycle, LIFECYCLE_NAME)

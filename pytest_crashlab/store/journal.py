@@ -24,9 +24,12 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 RowT = TypeVar("RowT", TrialRow, CheckRow)
 
 
-def encode(row: TrialRow, checks: Sequence[CheckRow] = ()) -> bytes:
-    """The journal line of an attempt: ASCII JSON, the fields of ``row.to_json()`` and ``checks``."""
-    line = _dump(row, checks)
+def encode(row: TrialRow, checks: Sequence[CheckRow] = (), *, text: str | None = None) -> bytes:
+    """The journal line of an attempt: ASCII JSON, the fields of ``row.to_json()`` and ``checks``.
+
+    ``text`` is that JSON where it was made before.
+    """
+    line = _dump(row, checks) if text is None else text
     # JSON for the table reader: it refuses NaN, and turns half a surrogate pair into a NUL
     if "NaN" in line or "Infinity" in line or "\\ud" in line:
         line = _dump(_storable(row), [_storable(check) for check in checks])

@@ -88,11 +88,13 @@ def _case_table(plan: Plan) -> pl.DataFrame:
     )
 
 
-def attempts_in(journal: JournalContent, where: Path) -> set[tuple[str, int, int]]:
-    """The (case, trial, attempt) of every line; :class:`CorruptRun` for a damaged one."""
-    if not journal.whole:
-        return set()
-    return set(_read_lines(journal.whole, where, None).select(_KEY).iter_rows())
+def attempts_in(journal: JournalContent, where: Path) -> dict[str, set[tuple[int, int]]]:
+    """Case -> (trial, attempt) of every line; :class:`CorruptRun` for a damaged one."""
+    seen: dict[str, set[tuple[int, int]]] = {}
+    if journal.whole:
+        for case, trial, attempt in _read_lines(journal.whole, where, None).select(_KEY).iter_rows():
+            seen.setdefault(case, set()).add((trial, attempt))
+    return seen
 
 
 def _read_lines(whole: bytes, where: Path, damaged: list[int] | None) -> pl.DataFrame:

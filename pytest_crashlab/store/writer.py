@@ -78,17 +78,19 @@ class RunWriter:
         """Store what is planned, before the first trial."""
         write_whole(self._run.plan, plan.to_bytes())
 
-    def append(self, row: TrialRow, checks: Sequence[CheckRow] = ()) -> bool:
+    def append(self, row: TrialRow, checks: Sequence[CheckRow] = (), *, text: str | None = None) -> bool:
         """Record an attempt at once; False, and nothing written, for one that is there already.
 
-        Raises :class:`StoreError` when the disk does not take it.
+        ``text`` is ``row.to_json()`` with the checks, where the caller has it already. Raises
+        :class:`StoreError` when the disk does not take it.
         """
         self._refuse_other_process()
-        key = (row.case, row.trial, row.attempt)
-        if key in self._seen:
+        seen = self._seen.setdefault(row.case, set())
+        key = (row.trial, row.attempt)
+        if key in seen:
             return False
-        self._journal.append(encode(row, checks))
-        self._seen.add(key)
+        self._journal.append(encode(row, checks, text=text))
+        seen.add(key)
         return True
 
     def update(self, **fields: Any) -> Manifest:
