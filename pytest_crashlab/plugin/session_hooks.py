@@ -7,27 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_crashlab.conclude.brief import NO_VERDICT
 from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.plugin import cache, finish, gating, workers
-from pytest_crashlab.plugin.finish import NO_VERDICT
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.lifecycle import STATE_KEY
 from pytest_crashlab.plugin.progress import Progress
 from pytest_crashlab.plugin.stopping import stops_held_back
-from pytest_crashlab.plugin.summary import (
-    Ending,
-    build_view,
-    header_lines,
-    plan_lines,
-    print_summary,
-)
+from pytest_crashlab.plugin.summary import Ending, header_lines, plan_lines, print_summary
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pytest_crashlab.plugin.finish import Conclusion
+    from pytest_crashlab.conclude.brief import Conclusion
     from pytest_crashlab.plugin.session import RunSession
-    from pytest_crashlab.report.views import SessionView
 
 
 _Status = tuple[str, str, "str | tuple[str, dict[str, bool]]"]
@@ -40,7 +33,6 @@ class SessionHooks:
         self._config = config
         self._session = session
         self._progress = Progress(config, session)
-        self._view: SessionView | None = None
         self._ending = Ending()
         self._announced = not workers.distributes(config)
 
@@ -155,25 +147,14 @@ class SessionHooks:
         if status == 0 and conclusion.gate is not None:
             status = conclusion.gate.exit_code
         if status == 0 and conclusion.gate is None:
-            self._ending.unfinished = finish.unfinished_sentence(conclusion.run)
+            self._ending.unfinished = conclusion.unfinished
             status = 0 if self._ending.unfinished is None else NO_VERDICT
         self._ending.promotion, refused = finish.promote_if_asked(run, conclusion, status)
         if refused:
             status = int(pytest.ExitCode.TESTS_FAILED)
-        self._report(conclusion)
+        self._ending.conclusion, self._ending.report_problem = conclusion, conclusion.junit_problem
         cache.rewrite(self._config, failed=self._failed_cases(conclusion), ran=self._ran_cases())
         return status
-
-    def _report(self, conclusion: Conclusion) -> None:
-        self._view = build_view(self._session, conclusion)
-        path = self._session.settings.junit
-        if path is not None:
-            from pytest_crashlab.report.junit import write_junit
-
-            try:
-                write_junit(path, conclusion.run, self._view)
-            except CrashlabError as error:
-                self._ending.report_problem = str(error)
 
     def _ran_cases(self) -> set[str]:
         recorder = self._session.recorder
@@ -196,4 +177,4 @@ class SessionHooks:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what the run came to, after pytest's own failures."""
-        print_summary(terminalreporter, self._session, self._view, self._ending)
+        print_summary(terminalreporter, self._session, self._ending)

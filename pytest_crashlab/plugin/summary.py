@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,18 +10,19 @@ from pytest_crashlab.plugin.manifest import is_partial
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_crashlab.plugin.finish import Conclusion
+    from pytest_crashlab.conclude.brief import Conclusion
     from pytest_crashlab.plugin.session import RunSession
-    from pytest_crashlab.report.views import SessionView
 
 
 @dataclass(slots=True)
 class Ending:
-    """How the session ends: its exit code, what became of a promotion, what could not be written.
+    """How the session ends: what its run came to, its exit code, what became of a promotion.
 
-    ``unfinished``: why a session without a gate is no pass although nothing failed.
+    ``report_problem``: what could not be written; ``unfinished``: why a session without a gate is no
+    pass although nothing failed.
     """
 
+    conclusion: Conclusion | None = None
     exit_status: int = 0
     promotion: str | None = None
     report_problem: str | None = None
@@ -75,61 +74,17 @@ def plan_lines(session: RunSession) -> list[str]:
     return lines
 
 
-def next_commands(session: RunSession, conclusion: Conclusion) -> list[str]:
-    """What to type next, most useful first."""
-    run, settings = session.run_id, session.settings
-    store = (
-        ""
-        if settings.store == session.config.rootpath / ".crashlab"
-        else f" --store {shlex.quote(str(settings.store))}"
-    )
-    from pytest_crashlab.report.commands import after_comparison
-
-    commands = after_comparison(conclusion.comparison, session.reference, store=store)
-    if commands:
-        return commands
-    if session.bootstrapping and settings.save_baseline is None:
-        return [f"crashlab{store} baseline promote {settings.baseline} {run}"]
-    return [f"crashlab{store} view {run}"]
-
-
-def build_view(session: RunSession, conclusion: Conclusion) -> SessionView:
-    """Everything there is to show of a finished session."""
-    from pytest_crashlab.report.build import session_summary
-
-    return session_summary(
-        conclusion.run,
-        conclusion.numbers,
-        conclusion.comparison,
-        conclusion.thresholds,
-        conclusion.gate,
-        baseline_line=baseline_line(session),
-        next_commands=next_commands(session, conclusion),
-    )
-
-
-def print_summary(
-    reporter: pytest.TerminalReporter, session: RunSession, view: SessionView | None, ending: Ending
-) -> None:
+def print_summary(reporter: pytest.TerminalReporter, session: RunSession, ending: Ending) -> None:
     """Print what the run came to, or why that cannot be said."""
     if session.problem is not None:
         reporter.write_line(f"ERROR: {session.problem}", red=True)
         return
-    if view is not None:
-        from pytest_crashlab.report.terminal import render_text
-
-        writer, verbosity = session.config.get_terminal_writer(), session.config.option.verbose
-        text = render_text(
-            view,
-            width=writer.fullwidth,
-            color=writer.hasmarkup,
-            encoding=getattr(sys.stdout, "encoding", None) or "utf-8",
-            quiet=verbosity < 0,
-        )
-        if verbosity >= 0:
+    conclusion = ending.conclusion
+    if conclusion is not None:
+        if session.config.option.verbose >= 0:
             reporter.write_sep("=", "crashlab")
-        reporter.write(text)
-        if view.gate is not None and ending.exit_status != view.gate.exit_code:
+        reporter.write(conclusion.text)
+        if conclusion.gate is not None and ending.exit_status != conclusion.gate.exit_code:
             reporter.write_line(
                 f"The session ends with exit code {ending.exit_status}, which does not come from the gate."
             )

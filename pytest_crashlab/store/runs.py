@@ -153,6 +153,10 @@ class Store:
             tables = read_tables(sources, str(run.folder))
         return StoredRun(manifest=manifest, cases=tables.cases, trials=tables.trials, checks=tables.checks)
 
+    def seal_held(self, run_id: str, status: RunStatus) -> Manifest:
+        """Seal a running run for the process that holds its lock and waits for this one."""
+        return seal_run(self.paths, self.paths.run(run_id), status)
+
     def recover(self, run_id: str, *, skip_damaged: bool = False) -> Manifest:
         """Seal what a killed process left; a sealed run is only tidied.
 

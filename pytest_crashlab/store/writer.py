@@ -26,7 +26,7 @@ from pytest_crashlab.store.seal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -106,9 +106,25 @@ class RunWriter:
         self._refuse_other_process()
         self._journal.close()
         try:
-            return seal_run(self._paths, self._run, status, **fields)
+            if read_manifest(self._paths, self.run_id).status is RunStatus.RUNNING:
+                return seal_run(self._paths, self._run, status, **fields)
+            return change_manifest(self._paths, self._run, **fields)
         finally:
             self._lock.release(remove=True)
+
+    @contextlib.contextmanager
+    def handed_over(self) -> Iterator[None]:
+        """Let a process that this one starts and waits for seal the run (see ``Store.seal_held``).
+
+        The lock stays here until the run is sealed, so that nobody else takes the run for a dead one.
+        """
+        self._refuse_other_process()
+        self._journal.close()
+        try:
+            yield
+        finally:
+            if read_manifest(self._paths, self.run_id).status is not RunStatus.RUNNING:
+                self._lock.release(remove=True)
 
     def _refuse_other_process(self) -> None:
         """A child that a test forked and that ran on into the session owns nothing of the run."""
