@@ -28,7 +28,9 @@ class TrialRow:
     from set-up to the end of tear-down; ``run_duration`` seconds the target itself took, None where
     it never ran; ``worker`` the process ("main", "gw0"); ``site`` file:line that assigned the
     outcome; ``message`` one line, at most 300 characters; ``record_error`` what failed in tear-down
-    beside an outcome that stands.
+    beside an outcome that stands. ``tokens_in``, ``tokens_out`` and ``cost_usd`` (US dollars) are what
+    the target used, without what a judge did, None where that was not measured, never 0 for it;
+    ``cost_basis`` "billed" or "estimated", None without a cost.
     """
 
     case: str
@@ -50,6 +52,10 @@ class TrialRow:
     failure_class: str | None = None
     message: str | None = None
     record_error: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+    cost_basis: str | None = None
 
     @property
     def decision(self) -> Decision | None:

@@ -175,6 +175,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "failure_class": (str,),
     "message": (str,),
     "record_error": (str,),
+    "tokens_in": (int,),
+    "tokens_out": (int,),
+    "cost_usd": (int, float),
+    "cost_basis": (str,),
 }
 _NEEDED = {"case", "trial", "start", "duration"}
 

@@ -38,9 +38,11 @@ class Manifest(BaseModel):
     trials asked for per case; ``planned_cases`` of ``total_cases`` were selected; ``partial`` a
     selection, a sample or an interrupted plan; ``replayed`` the provider's answers came from a
     recording; ``git`` see :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names
-    it was promoted under; ``summary`` plain numbers for listings; ``outcomes`` deciding attempts
-    per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`; ``dropped_lines``
-    journal lines that could not be read when it was sealed. Fields of later versions are kept.
+    it was promoted under; ``imported`` where a run comes from that no session recorded (see
+    :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
+    attempts per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`;
+    ``dropped_lines`` journal lines that could not be read when it was sealed. Fields of later
+    versions are kept.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -74,6 +76,7 @@ class Manifest(BaseModel):
     baseline: dict[str, Any] | None = None
     git: dict[str, Any] | None = None
     recorded_for: list[str] = []
+    imported: dict[str, Any] | None = None
     environment: dict[str, Any] = {}
     target_digest: str | None = None
     evaluation_digest: str | None = None
@@ -199,6 +202,23 @@ def trial_columns() -> dict[str, pl.DataType]:
         "failure_class": pl.String(),
         "message": pl.String(),
         "record_error": pl.String(),
+        **_usage_columns(),
+    }
+
+
+def later_columns() -> dict[str, pl.DataType]:
+    """Columns that tables of format 1 may lack: they came later, and are null where they are not."""
+    return _usage_columns()
+
+
+def _usage_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {
+        "tokens_in": pl.Int64(),
+        "tokens_out": pl.Int64(),
+        "cost_usd": pl.Float64(),
+        "cost_basis": pl.String(),
     }
 
 

@@ -13,7 +13,7 @@ from pytest_crashlab.records.outcome import Decision, Kind
 from pytest_crashlab.store.atomic import move_into_place, temporary_beside
 from pytest_crashlab.store.journal import JournalContent, decode_lines
 from pytest_crashlab.store.plan import Plan
-from pytest_crashlab.store.schema import case_columns, check_columns, trial_columns
+from pytest_crashlab.store.schema import case_columns, check_columns, later_columns, trial_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,8 +268,10 @@ def _read_table(source: Any, columns: dict[str, pl.DataType], where: str) -> pl.
     try:
         frame = pl.read_parquet(source)
         lost = [name for name in columns if name not in frame.columns]
-        if lost:
-            raise CorruptRun(f"{where} has no column {lost[0]!r}; delete the run or restore the file.")
+        damaged = [name for name in lost if name not in later_columns()]
+        if damaged:
+            raise CorruptRun(f"{where} has no column {damaged[0]!r}; delete the run or restore the file.")
+        frame = frame.with_columns(pl.lit(None).alias(name) for name in lost)
         return frame.select([pl.col(n).cast(t) for n, t in columns.items()])
     except FileNotFoundError:
         raise CorruptRun(f"{where} is missing; delete the run or restore the file.") from None

@@ -82,6 +82,10 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         failure_class="fabrication",
         message="says \u00e4 \U0001f600",
         record_error="tear-down failed",
+        tokens_in=1200,
+        tokens_out=80,
+        cost_usd=0.0125,
+        cost_basis="estimated",
     )
     checks = [
         CheckRow(name="amount", required=True, ok=True, why="read", site="t.py:9"),
@@ -118,6 +122,10 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "failure_class": "fabrication",
         "message": "says \u00e4 \U0001f600",
         "record_error": "tear-down failed",
+        "tokens_in": 1200,
+        "tokens_out": 80,
+        "cost_usd": 0.0125,
+        "cost_basis": "estimated",
     }
     assert sealed.checks.rows() == [
         ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9"),
@@ -217,6 +225,17 @@ def test_a_table_that_lacks_a_column_is_named(store):
     store.load(manifest.id).trials.drop("kind").write_parquet(path)
     with pytest.raises(CorruptRun, match=r"trials\.parquet has no column 'kind'"):
         store.load(manifest.id)
+
+
+def test_a_run_of_before_tokens_and_cost_were_columns_is_read_with_nulls(store):
+    manifest = record(store, {"t.py::test_a": ["passed"]})
+    path = store.paths.run(manifest.id).trials
+    new = ["tokens_in", "tokens_out", "cost_usd", "cost_basis"]
+    store.load(manifest.id).trials.drop(new).write_parquet(path)
+    trials = store.load(manifest.id).trials
+    assert trials.select(new).rows() == [(None, None, None, None)]
+    assert trials["outcome"].to_list() == ["passed"]
+
 
 
 def test_an_unknown_run_is_answered_with_near_misses(store):
