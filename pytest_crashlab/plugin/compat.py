@@ -16,7 +16,7 @@ from _pytest.mark.structures import NodeKeywords
 from _pytest.stash import Stash
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from _pytest.fixtures import FixtureDef
 
@@ -150,3 +150,39 @@ def uses_own_fixture(item: pytest.Item, name: str) -> bool:
         if name not in definition.argnames:
             return False
     return False
+
+
+def spare_terminal(config: pytest.Config) -> None:
+    """Keep from the terminal what it shows nothing of: reports of set-ups and tear-downs that passed.
+
+    It would ask every plugin for their letter and keep them all to the end, two of three reports of a
+    session. Left alone: a terminal reporter that is not pytest's own, ``--durations``, which reads
+    them, and a plugin that has a word on their letter.
+    """
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if type(reporter) is not pytest.TerminalReporter or config.option.durations is not None:
+        return
+    if any(
+        not impl.plugin_name.startswith("crashlab") and _module_of(impl.plugin) not in _KNOWN_LETTERS
+        for impl in config.hook.pytest_report_teststatus.get_hookimpls()
+    ):
+        return
+    for impl in config.hook.pytest_runtest_logreport.get_hookimpls():
+        if impl.plugin is reporter:
+            impl.function = _only_what_shows(impl.function)  # type: ignore[misc]
+
+
+_KNOWN_LETTERS = {f"_pytest.{name}" for name in ("terminal", "skipping", "subtests", "runner")}
+
+
+def _module_of(plugin: object) -> str:
+    return str(getattr(plugin, "__name__", type(plugin).__module__))
+
+
+def _only_what_shows(logreport: Callable[..., object]) -> Callable[..., object]:
+    def selected(report: pytest.TestReport) -> object:
+        if report.outcome == "passed" and report.when in {"setup", "teardown"}:
+            return None
+        return logreport(report=report)
+
+    return selected

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crashlab.errors import CrashlabError, UsageError
-from pytest_crashlab.plugin import collect, conflicts, gating, resume, workers
+from pytest_crashlab.plugin import collect, conflicts, gating, process, resume, workers
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
 from pytest_crashlab.records.case import CasePlan
@@ -57,13 +57,15 @@ class Fanout:
         settings: Settings,
         starter: Starter,
         orders: workers.Orders | None,
+        *,
+        deselected: int = 0,
     ) -> None:
         self._config = config
         self.settings = settings
         self._starter = starter
         self._orders = orders
         self._markers = Markers(config)
-        self._deselected = 0
+        self._deselected = deselected
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Count what a selection leaves out."""
@@ -75,13 +77,13 @@ class Fanout:
             if self._wanted(items):
                 self._expand(items)
         except (CrashlabError, pytest.UsageError) as error:
-            if not workers.is_worker(config):
+            if not process.is_worker(config):
                 raise pytest.UsageError(str(error)) from None
             workers.tell_usage_error(config, str(error))
             items.clear()
 
     def _wanted(self, items: list[pytest.Item]) -> bool:
-        if workers.is_worker(self._config):
+        if process.is_worker(self._config):
             active = self._orders is not None and self._orders.active
         else:
             active = self.settings.requested
@@ -112,7 +114,7 @@ class Fanout:
         _refuse_strangers(expansion.cases, orders.gate)
         selection = Selection(cases=expansion.cases, collected=collected, once=expansion.unsupported)
         self._starter.register_lifecycle(self.settings, orders.seed, orders.gate)
-        if workers.is_worker(self._config):
+        if process.is_worker(self._config):
             self._config.pluginmanager.register(_PlanCourier(selection.to_json()), "crashlab-plan")
         else:
             run_session.planned(selection)

@@ -113,9 +113,11 @@ class Lifecycle:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Start the clock before any other plugin does its part."""
+        """Start the clock before any other plugin does its part; keep nothing of a trial that is over."""
         item.stash[STATE_KEY] = ItemState()
-        return (yield)
+        result = yield
+        del item.stash[STATE_KEY]
+        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:

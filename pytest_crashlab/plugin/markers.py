@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_crashlab.plugin.keys import TRIAL_KEY
+from pytest_crashlab.plugin.marker_names import MARKERS
 from pytest_crashlab.records.check import Check
 from pytest_crashlab.records.outcome import DEFAULT_VOCABULARY, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MARKERS = {
-    "trials": "trials(k, fixed=False, min_passes=None): run this test k times; fixed: --trials does not "
-    "change k; min_passes: the test fails when fewer trials pass",
-    "outcomes": "outcomes(vocabulary): the labels that a trial of this test may end with",
-    "checks": "checks(*checks): the criteria by which a trial of this test is judged",
-    "crashlab": "crashlab(**settings): where the test's data, model and sandbox come from; also trials=k, "
-    "fixed=, min_passes= where a project has a trials marker of its own",
-}
-_OURS = pytest.StashKey[frozenset[str]]()
 _TRIAL_SETTINGS = ("trials", "fixed", "min_passes")
 
 
@@ -49,20 +41,11 @@ class TrialsMark:
     min_passes: int | None = None
 
 
-def register_markers(config: pytest.Config) -> None:
-    """Add our lines to the ``markers`` ini; call once, when pytest is configured."""
-    for line in MARKERS.values():
-        config.addinivalue_line("markers", line)
-    config.stash[_OURS] = frozenset(MARKERS)
-
-
 def marker_is_ours(config: pytest.Config, name: str) -> bool:
     """Tell whether marker ``name`` means ours: nobody else has registered one of that name.
 
     Others register in the ``markers`` ini or, from a conftest or plugin, by ``addinivalue_line``.
     """
-    if name not in config.stash.get(_OURS, frozenset()):
-        return False
     lines: list[str] = config.getini("markers")
     return [re.split(r"[:(\s]", line, maxsplit=1)[0] for line in lines].count(name) == 1
 

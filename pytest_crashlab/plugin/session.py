@@ -9,10 +9,11 @@ from pytest_crashlab.plugin import conflicts, gating, manifest, resume
 from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.fanout import Selection
+from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recorder import Recorder
 from pytest_crashlab.plugin.rows import Handover, row_of
 from pytest_crashlab.plugin.stopping import StopOnSigterm
-from pytest_crashlab.plugin.workers import Orders, worker_name
+from pytest_crashlab.plugin.workers import Orders
 from pytest_crashlab.records.case import CasePlan
 from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
 from pytest_crashlab.records.run import RunStatus, new_run_id

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_crashlab.conclude.brief import NO_VERDICT
 from pytest_crashlab.errors import CrashlabError
-from pytest_crashlab.plugin import cache, finish, gating, workers
+from pytest_crashlab.plugin import cache, compat, finish, gating, process
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.lifecycle import STATE_KEY
 from pytest_crashlab.plugin.progress import Progress
@@ -34,7 +34,7 @@ class SessionHooks:
         self._session = session
         self._progress = Progress(config, session)
         self._ending = Ending()
-        self._announced = not workers.distributes(config)
+        self._announced = not process.distributes(config)
 
     def pytest_unconfigure(self) -> None:
         """Leave the process as it was."""
@@ -52,6 +52,7 @@ class SessionHooks:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Take over the progress display before the first test, wherever the tests run."""
         self._progress.begin()
+        compat.spare_terminal(self._config)
         return (yield)
 
     @pytest.hookimpl(wrapper=True)

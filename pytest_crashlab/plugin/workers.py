@@ -13,6 +13,7 @@ import pytest
 
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.gating import GatedCases
+from pytest_crashlab.plugin.process import WORKER_INPUT
 from pytest_crashlab.plugin.resume import Remaining
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_crashlab.plugin.options import Order
     from pytest_crashlab.plugin.session import RunSession
 
-_INPUT = "crashlab"
 USAGE_OUTPUT = "crashlab_usage_error"
 
 
@@ -58,28 +58,8 @@ class Orders:
 
 def orders_for(config: pytest.Config) -> Orders | None:
     """The controller's orders in an xdist worker; None in any other process."""
-    given = getattr(config, "workerinput", {}).get(_INPUT)
+    given = getattr(config, "workerinput", {}).get(WORKER_INPUT)
     return None if given is None else Orders.from_json(given)
-
-
-def worker_name(config: pytest.Config) -> str:
-    """``gw0`` ... in a worker, ``main`` elsewhere."""
-    return str(getattr(config, "workerinput", {}).get("workerid", "main"))
-
-
-def is_worker(config: pytest.Config) -> bool:
-    """Whether this process runs tests for a controller."""
-    return hasattr(config, "workerinput")
-
-
-def distributes(config: pytest.Config) -> bool:
-    """Whether this process is a controller that leaves the tests to workers.
-
-    Read from the options, since xdist registers its own session only when it is configured, before
-    or after this package.
-    """
-    option = config.option
-    return getattr(option, "dist", "no") != "no" and not option.collectonly and not is_worker(config)
 
 
 def tell_usage_error(config: pytest.Config, message: str) -> None:
@@ -97,7 +77,7 @@ class ControllerHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Give each worker its orders before it starts."""
-        node.workerinput[_INPUT] = self._session.orders().to_json()
+        node.workerinput[WORKER_INPUT] = self._session.orders().to_json()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crashlab.cli import VERBS
-from pytest_crashlab.plugin.markers import MARKERS
+from pytest_crashlab.plugin.marker_names import MARKERS
 from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
 from pytest_crashlab.store.schema import Manifest, case_columns, check_columns, trial_columns
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_crashlab.plugin import cache, compat, markers
+from pytest_crashlab.plugin import cache, compat, marker_names, markers
 from pytest_crashlab.plugin.collect import CollectHooks, expand
 
 CASES = pytest.StashKey[list]()
@@ -35,7 +35,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    markers.register_markers(config)
+    marker_names.register_markers(config)
 
 
 @pytest.hookimpl(tryfirst=True)
