@@ -11,6 +11,9 @@ from pytest_crashlab import Outcome, Vocabulary
 if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
+# pytest brings sub-tests since 9.0; before, a plugin did.
+SUBTESTS = () if pytest.version_tuple >= (9,) else ("pytest_subtests.plugin",)
+
 # body of a plain test -> the outcome label of each of its two trials
 PLAIN = {
     "passes": ("assert True", "passed"),
@@ -334,7 +337,7 @@ def test_failing_subtests_fail_the_trial(suite: Suite) -> None:
                         self.assertNotEqual(i, 1)
         """
     )
-    result = suite.run("--trials=2")
+    result = suite.run("--trials=2", plugins=SUBTESTS)
     assert set(map(tuple, suite.outcomes().values())) == {("failed", "failed")}
     assert result.ret == 1
 
@@ -415,7 +418,7 @@ TRAPPED = {
 @pytest.mark.parametrize("gated", [(), ("--min-pass-rate=0.01",)], ids=["ungated", "gated"])
 def test_what_looks_like_a_pass_and_is_none(single: Suite, gated: tuple[str, ...]) -> None:
     single.files(test_traps=TRAPS)
-    single.run("--trials=1", *gated)
+    single.run("--trials=1", *gated, plugins=SUBTESTS)
     assert {case.partition("::test_")[2]: labels[0] for case, labels in single.outcomes().items()} == TRAPPED
     late = single.last().trials.filter(case="test_traps.py::test_subtest_in_teardown")
     assert late["record_error"][0].startswith("teardown_error: ")
