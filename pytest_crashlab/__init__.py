@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.records.check import Check as Check
     from pytest_crashlab.records.outcome import Outcome as Outcome
     from pytest_crashlab.records.outcome import Vocabulary as Vocabulary
+    from pytest_crashlab.store.lookup import load_run as load_run
     from pytest_crashlab.store.runs import Store as Store
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ _HOMES = {
     "Trial": "pytest_crashlab.plugin.author",
     "Vocabulary": "pytest_crashlab.records.outcome",
     "hookimpl": "pytest_crashlab.hookspec",
+    "load_run": "pytest_crashlab.store.lookup",
 }
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "hookimpl",
+    "load_run",
 ]
 
 

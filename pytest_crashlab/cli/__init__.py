@@ -15,7 +15,7 @@ from pytest_crashlab.errors import CrashlabError, PromotionConflict, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("runs", "view", "diff", "gate", "baseline", "recover")
+VERBS = ("runs", "view", "diff", "gate", "baseline", "import_", "recover")
 USAGE, CONFLICT, INTERRUPTED = 4, 1, 130
 
 _DESCRIPTION = """\

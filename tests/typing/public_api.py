@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import assert_type
 
 import pytest_crashlab
-from pytest_crashlab import Check, InstrumentFailure, Outcome, Store, Trial, Vocabulary, hookimpl
+from pytest_crashlab import (
+    Check,
+    InstrumentFailure,
+    Outcome,
+    Store,
+    Trial,
+    Vocabulary,
+    hookimpl,
+    load_run,
+)
 
 assert_type(pytest_crashlab.__version__, str)
 
@@ -58,3 +67,5 @@ def pytest_crashlab_classify_exception(exception: BaseException, phase: str) -> 
 assert_type(pytest_crashlab_classify_exception(OSError(), "run"), str | None)
 assert_type(InstrumentFailure("network_error").label, str)
 assert_type([manifest.id for manifest in Store.open(Path(".crashlab")).manifests()], list[str])
+assert_type(load_run("main").manifest.id, str)
+assert_type(load_run(Path("main.crashrun"), store=Path(".crashlab")).trials.height, int)
