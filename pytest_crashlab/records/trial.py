@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from json.encoder import encode_basestring_ascii
+from math import isfinite
 from typing import Any
 
 from pytest_crashlab.records.outcome import Decision, Kind
@@ -64,8 +66,8 @@ class TrialRow:
 
     def to_json(self) -> str:
         """One line of ASCII JSON without the fields that are None."""
-        known = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
-        return json.dumps(known, separators=(",", ":"))
+        known = [key + _literal(value) for name, key in _KEYS if (value := getattr(self, name)) is not None]
+        return f"{{{','.join(known)}}}"
 
     @classmethod
     def from_mapping(cls, data: dict[str, Any]) -> TrialRow:
@@ -77,4 +79,16 @@ class TrialRow:
         return cls(**known)
 
 
+def _literal(value: object) -> str:
+    """``json.dumps(value)``, which for one short value mostly sets itself up: a row is written per trial."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if value is True or value is False:
+        return "true" if value else "false"
+    if isinstance(value, float) and isfinite(value):
+        return float.__repr__(value)
+    return json.dumps(value)
+
+
 _FIELDS = tuple(f.name for f in fields(TrialRow))
+_KEYS = tuple((name, f'"{name}":') for name in _FIELDS)
