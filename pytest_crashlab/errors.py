@@ -9,6 +9,7 @@
     │   ├── CorruptRun        a file of a run does not hold what it should
     │   ├── FormatTooNew      a later version wrote this
     │   └── PromotionConflict another session promoted first                             exit 1
+    ├── BadInput              numbers that cannot be counted with; a ValueError as well   exit 4
     └── InstrumentFailure     raised by a test or a plugin: the instrument failed, not the target
 
 Messages are one sentence that says what is wrong, where, and what to do.
@@ -43,6 +44,10 @@ class FormatTooNew(StoreError):
 
 class PromotionConflict(StoreError):
     """Another session promoted a run under the same name first."""
+
+
+class BadInput(CrashlabError, ValueError):
+    """An argument that cannot be counted with; the message names it and where it goes wrong."""
 
 
 class InstrumentFailure(CrashlabError):

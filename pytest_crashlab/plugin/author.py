@@ -141,13 +141,15 @@ class Trial:
         expected: object = None,
         observed: object = None,
         why: str | None = None,
+        judge: str | None = None,
     ) -> bool:
         """Record what a criterion came to and return whether it holds.
 
         ``ok`` is read as true or false; None and NaN say that it could not be evaluated, and a number
         other than 0 and 1 is a score, which is no answer to whether it holds. A check that the
         test declares with ``@pytest.mark.checks`` takes ``required`` from there. Evaluating a name
-        twice is an error of the test (``misdeclared``).
+        twice is an error of the test (``misdeclared``). ``judge`` names who judged, where it is not the
+        test's own code (a model with its version, say): runs judged differently are not compared.
         """
         site = self._caller()
         held = _held(ok, name, site)
@@ -157,7 +159,7 @@ class Trial:
             required = self.declared[name].required
         if why is None and not held and (expected is not None or observed is not None):
             why = f"expected {_short(expected)}, observed {_short(observed)}"
-        result = CheckRow(name=name, required=required, ok=held, why=why, site=site)
+        result = CheckRow(name=name, required=required, ok=held, why=why, site=site, judge=judge)
         self.results[name] = result
         return bool(held)
 

@@ -21,10 +21,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
-    """What one check came to in one attempt of a trial; ``ok`` None: it could not be evaluated."""
+    """What one check came to in one attempt of a trial; ``ok`` None: it could not be evaluated.
+
+    ``judge`` who judged it, where that is not the test's own code: a model and version, a rubric.
+    """
 
     name: str
     required: bool
     ok: bool | None
     why: str | None = None
     site: str | None = None
+    judge: str | None = None

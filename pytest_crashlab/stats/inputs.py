@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pytest_crashlab.errors import BadInput as BadInput
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,10 +23,6 @@ Variant: TypeAlias = Literal["mid-p", "exact"]
 
 MOST = 100_000
 """Trials of one case: beyond this the exact methods take more memory than a test session has."""
-
-
-class BadInput(ValueError):
-    """An argument that cannot be counted with; the message names it and where it goes wrong."""
 
 
 def counts(name: str, values: Counts) -> Ints:

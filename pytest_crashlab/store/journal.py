@@ -154,6 +154,7 @@ _CHECK_TYPES: dict[str, tuple[type, ...]] = {
     "ok": (bool, type(None)),
     "why": (str, type(None)),
     "site": (str, type(None)),
+    "judge": (str, type(None)),
 }
 _TYPES: dict[str, tuple[type, ...]] = {
     "case": (str,),

@@ -37,8 +37,10 @@ class Manifest(BaseModel):
     ``status`` how it ended; ``created``, ``updated``, ``finished`` ISO strings in UTC; ``k`` the
     trials asked for per case; ``planned_cases`` of ``total_cases`` were selected; ``partial`` a
     selection, a sample or an interrupted plan; ``replayed`` the provider's answers came from a
-    recording; ``git`` see :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names
-    it was promoted under; ``imported`` where a run comes from that no session recorded (see
+    recording; ``sources`` "target" and "evaluation" -> declared path -> digest of its files;
+    ``seed_source`` "drawn", "given" or "baseline"; ``interleaved`` what all runs share whose trials
+    ran in turn; ``declared_outcomes`` labels whose rates are to be compared; ``git`` see
+    :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under; ``imported`` where a run comes from that no session recorded (see
     :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
     attempts per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`;
     ``dropped_lines`` journal lines that could not be read when it was sealed. Fields of later
@@ -78,8 +80,13 @@ class Manifest(BaseModel):
     recorded_for: list[str] = []
     imported: dict[str, Any] | None = None
     environment: dict[str, Any] = {}
+    model: str | None = None
     target_digest: str | None = None
     evaluation_digest: str | None = None
+    sources: dict[str, dict[str, str]] = {}
+    seed_source: str | None = None
+    interleaved: str | None = None
+    declared_outcomes: list[str] = []
     summary: dict[str, Any] | None = None
     outcomes: dict[str, int] = {}
     counts: dict[str, int] | None = None
@@ -208,7 +215,7 @@ def trial_columns() -> dict[str, pl.DataType]:
 
 def later_columns() -> dict[str, pl.DataType]:
     """Columns that tables of format 1 may lack: they came later, and are null where they are not."""
-    return _usage_columns()
+    return {**_usage_columns(), **_judge_columns()}
 
 
 def _usage_columns() -> dict[str, pl.DataType]:
@@ -235,4 +242,11 @@ def check_columns() -> dict[str, pl.DataType]:
         "ok": pl.Boolean(),
         "why": pl.String(),
         "site": pl.String(),
+        **_judge_columns(),
     }
+
+
+def _judge_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {"judge": pl.String()}

@@ -128,8 +128,8 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "cost_basis": "estimated",
     }
     assert sealed.checks.rows() == [
-        ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9"),
-        ("t.py::test_a", 1, 1, "style", False, None, None, None),
+        ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9", None),
+        ("t.py::test_a", 1, 1, "style", False, None, None, None, None),
     ]
     assert sealed.cases["case"].to_list() == ["t.py::test_a", "t.py::test_b"]
     assert sealed.cases["planned"].to_list() == [2, 2]
@@ -235,7 +235,6 @@ def test_a_run_of_before_tokens_and_cost_were_columns_is_read_with_nulls(store):
     trials = store.load(manifest.id).trials
     assert trials.select(new).rows() == [(None, None, None, None)]
     assert trials["outcome"].to_list() == ["passed"]
-
 
 
 def test_an_unknown_run_is_answered_with_near_misses(store):
