@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pytest_crashlab.errors import BadInput as BadInput
+from pytest_crashlab.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

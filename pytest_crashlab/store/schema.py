@@ -40,7 +40,8 @@ class Manifest(BaseModel):
     recording; ``sources`` "target" and "evaluation" -> declared path -> digest of its files;
     ``seed_source`` "drawn", "given" or "baseline"; ``interleaved`` what all runs share whose trials
     ran in turn; ``declared_outcomes`` labels whose rates are to be compared; ``git`` see
-    :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under; ``imported`` where a run comes from that no session recorded (see
+    :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under;
+    ``imported`` where a run comes from that no session recorded (see
     :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
     attempts per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`;
     ``dropped_lines`` journal lines that could not be read when it was sealed. Fields of later
