@@ -61,6 +61,11 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("dev",),
         ("-m", "tox", "-e", "compat", "--"),
     ),
+    "bench": (
+        "measure what trials cost beside pytest-repeat: trials, collection, finish, growth, workers, unused",
+        ("bench",),
+        ("benchmarks/overhead.py",),
+    ),
     "tox": ("run a tox environment, for example `dev.py tox -e lowest`", ("dev",), ("-m", "tox")),
 }
 
