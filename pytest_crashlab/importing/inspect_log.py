@@ -1,8 +1,8 @@
 """Logs of Inspect: ``.eval`` archives and ``.json`` files; a sample's epochs are its trials.
 
 Scores C and I, true and false, 1 and 0 are passes and fails. Other letters are labels that have to be given
-a kind, other numbers need a threshold. A sample that ended by an error has the label ``error`` whatever score
-it carries; one that a limit ended did not complete, and without a score its label is ``limit``.
+a kind, other numbers need a threshold. A sample that ended by an error has the label ``error`` and no score,
+whatever it carries; one that a limit ended did not complete, and without a score its label is ``limit``.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _row(sample: Mapping[str, Any], score: str | None, where: str) -> SourceRow:
             row.outcome = "limit"
             row.failure_class = f"limit_{_dict(limit).get('type', 'unknown')}"
     if error:
-        row.outcome, row.completed = "error", None
+        row.outcome, row.passed, row.score, row.completed = "error", None, None, None
         row.message = one_line(_dict(error).get("message", error))
     return row
 
