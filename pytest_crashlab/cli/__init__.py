@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import keyword
 from typing import TYPE_CHECKING, NoReturn
 
 from pytest_crashlab.errors import CrashlabError, PromotionConflict, UsageError
@@ -15,7 +16,7 @@ from pytest_crashlab.errors import CrashlabError, PromotionConflict, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("runs", "view", "diff", "gate", "baseline", "import_", "recover")
+VERBS = ("runs", "view", "diff", "gate", "plan", "baseline", "import", "recover")
 USAGE, CONFLICT, INTERRUPTED = 4, 1, 130
 
 _DESCRIPTION = """\
@@ -62,7 +63,8 @@ def _parser() -> Parser:
     add_store(parser, default=None)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb", required=True)
     for verb in VERBS:
-        importlib.import_module(f"pytest_crashlab.cli.{verb}").add_parser(verbs)
+        module = f"{verb}_" if keyword.iskeyword(verb) else verb
+        importlib.import_module(f"pytest_crashlab.cli.{module}").add_parser(verbs)
     return parser
 
 
