@@ -27,6 +27,19 @@ def share(flag: str, value: str | None) -> float | None:
     return number
 
 
+def whole(flag: str, value: str | None, *, most: int) -> int | None:
+    """A whole number from 1 to ``most``; None stays None."""
+    if value is None:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= most:
+        raise UsageError(f"{flag}={value} is no whole number from 1 to {most}; write for example {flag}=5.")
+    return number
+
+
 def _number(value: str) -> float:
     try:
         return float(value.removesuffix("%"))

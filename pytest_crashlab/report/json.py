@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_crashlab.compare.planning import Design
     from pytest_crashlab.report import views
 
 VERSION = 1
@@ -66,6 +67,11 @@ def runs_json(lines: Sequence[views.RunLineView], problems: Sequence[str]) -> di
 def baselines_json(lines: Sequence[views.BaselineLineView]) -> dict[str, Any]:
     """Every name and the run it stands for."""
     return {"schema": "crashlab.baselines", "version": VERSION, "baselines": [asdict(line) for line in lines]}
+
+
+def design_json(design: Design) -> dict[str, Any]:
+    """A planned run and what it would show."""
+    return {"schema": "crashlab.plan", "version": VERSION, **asdict(design), "sentences": design.sentences}
 
 
 def dumps(data: dict[str, Any]) -> str:
