@@ -27,11 +27,16 @@ _START = (
 
 def is_lighter() -> bool:
     """Whether a process of its own would spare this one the libraries."""
-    return bool(sys.executable) and not all(name in sys.modules for name in _HEAVY)
+    if os.name == "nt" or not sys.executable:
+        return False  # Windows does not let a lock pass from one process to another
+    return not all(name in sys.modules for name in _HEAVY)
 
 
-def conclude_apart(brief: Brief) -> Conclusion | None:
-    """Seal and conclude the run of ``brief``, whose lock this process holds.
+def conclude_apart(brief: Brief, lock: int) -> Conclusion | None:
+    """Seal and conclude the run of ``brief``; ``lock`` is the open file of the run's lock.
+
+    The other process holds it as well, so that nobody recovers a run that is being sealed although
+    this process was killed.
 
     None where no such process can be had, so that it remains to be done here. Raises what
     ``conclude`` raises.
@@ -44,7 +49,8 @@ def conclude_apart(brief: Brief) -> Conclusion | None:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             check=False,
-            process_group=None if os.name == "nt" else 0,  # Ctrl-C is for the session to handle
+            pass_fds=(lock,),
+            process_group=0,  # Ctrl-C is for the session to handle
         )
     except OSError:
         return None

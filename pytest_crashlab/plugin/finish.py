@@ -43,8 +43,8 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
     brief = _brief(session, status)
     conclusion = None
     if session.baseline is None and apart.is_lighter():
-        with writer.handed_over():
-            conclusion = apart.conclude_apart(brief)
+        with writer.handed_over() as lock:
+            conclusion = apart.conclude_apart(brief, lock)
     if conclusion is None:
         from pytest_crashlab.conclude.conclude import conclude as conclude_here
 

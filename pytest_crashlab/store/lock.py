@@ -79,6 +79,13 @@ class FileLock:
             time.sleep(pause)
             pause = min(pause * 2, 0.05)
 
+    @property
+    def handle(self) -> int:
+        """The open file that the lock belongs to; :class:`StoreError` when it is not held."""
+        if self._handle is None:
+            raise StoreError(f"The lock {self._path} is not held.")
+        return self._handle
+
     def release(self, *, remove: bool = False) -> None:
         """Give the lock back, and ``remove`` its file; nothing happens when it is not held."""
         handle, self._handle = self._handle, None

@@ -113,15 +113,16 @@ class RunWriter:
             self._lock.release(remove=True)
 
     @contextlib.contextmanager
-    def handed_over(self) -> Iterator[None]:
+    def handed_over(self) -> Iterator[int]:
         """Let a process that this one starts and waits for seal the run (see ``Store.seal_held``).
 
-        The lock stays here until the run is sealed, so that nobody else takes the run for a dead one.
+        Yields the open file of the run's lock: a process that inherits it holds the lock too, so that
+        nobody takes the run for a dead one as long as either of them lives.
         """
         self._refuse_other_process()
         self._journal.close()
         try:
-            yield
+            yield self._lock.handle
         finally:
             if read_manifest(self._paths, self.run_id).status is not RunStatus.RUNNING:
                 self._lock.release(remove=True)

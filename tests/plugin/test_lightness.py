@@ -6,8 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
+
+from pytest_crashlab import Store
+from pytest_crashlab.errors import StoreError
 
 LIBRARIES = ("numpy", "scipy", "polars", "rich")
 SESSION = """
@@ -86,6 +90,60 @@ def test_a_store_that_is_gone_is_told_by_the_other_process_too(pytester):
     assert "was removed while the run was written; its trials are lost" in output
     assert "Traceback" not in output
     assert modules.isdisjoint(LIBRARIES)
+
+
+SLOW_POLARS = """
+import pathlib, sys, time
+pathlib.Path({folder!r}, "waiting").touch()
+while not pathlib.Path({folder!r}, "go").exists():
+    time.sleep(0.01)
+sys.path.remove({folder!r})
+del sys.modules["polars"]
+import polars
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does it in the session's process")
+def test_a_session_killed_while_its_end_is_under_way(suite, tmp_path):
+    """The other process goes on, and nobody recovers the run before it is done."""
+    folder = tmp_path / "slow"
+    folder.mkdir()
+    (folder / "polars.py").write_text(SLOW_POLARS.format(folder=str(folder)))
+    session = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-p", "pytest_crashlab.plugin", "--trials=3"],
+        cwd=suite.path,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(folder)},
+        stdout=subprocess.DEVNULL,
+    )
+    wait_for((folder / "waiting").exists)
+    session.kill()
+    session.wait()
+    store = Store.open(suite.path / ".crashlab")
+    (run_id,) = store.run_ids()
+    with pytest.raises(StoreError, match="being written by another process"):
+        store.recover(run_id)
+    (folder / "go").touch()
+    sealed = wait_for(lambda: recovered(store, run_id))
+    assert sealed.status == "completed"
+    assert sealed.outcomes == {"passed": 3, "failed": 3}
+    assert sealed.summary["pass_rate"] == 0.5
+    assert store.load(run_id).trials.height == 6
+
+
+def recovered(store, run_id):
+    """The manifest, or None as long as somebody writes the run."""
+    try:
+        return store.recover(run_id)
+    except StoreError:
+        return None
+
+
+def wait_for(condition):
+    end = time.monotonic() + 60
+    while not (result := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return result
 
 
 def test_the_gate_of_a_session_is_decided_apart(suite):
