@@ -10,12 +10,17 @@ import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from pytest_crashlab.errors import UsageError
+from pytest_crashlab.plugin import sources
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     import pytest
 
     from pytest_crashlab.plugin.fanout import Selection
+    from pytest_crashlab.plugin.options import Settings
     from pytest_crashlab.plugin.session import RunSession
     from pytest_crashlab.store.runs import StoredRun
     from pytest_crashlab.store.schema import Manifest
@@ -29,6 +34,7 @@ def new_manifest(session: RunSession) -> Manifest:
     from pytest_crashlab.store.schema import Manifest
 
     settings = session.settings
+    target, evaluation = source_digests(session.config.rootpath, settings)
     return Manifest(
         id=session.run_id,
         name=settings.run_name,
@@ -38,6 +44,12 @@ def new_manifest(session: RunSession) -> Manifest:
         argv=[str(argument) for argument in session.config.invocation_params.args],
         trial_order=settings.order,
         seed=session.seed,
+        seed_source="baseline" if settings.shared_seed else "drawn" if settings.seed is None else "given",
+        model=settings.model,
+        declared_outcomes=list(settings.outcomes),
+        sources={"target": target, "evaluation": evaluation},
+        target_digest=sources.combined(target),
+        evaluation_digest=sources.combined(evaluation),
         policy=settings.policy,
         method=settings.method,
         margin=settings.margin,
@@ -46,6 +58,24 @@ def new_manifest(session: RunSession) -> Manifest:
         git=git_fields(read_head(session.config.rootpath)),
         environment=environment(),
     )
+
+
+def source_digests(root: Path, settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
+    """Digests of what is measured and of what measures it. Raises ``UsageError``."""
+    return (
+        sources.digests("crashlab_target", root, settings.target),
+        sources.digests("crashlab_evaluation", root, settings.evaluation),
+    )
+
+
+def shared_seed(baseline: StoredRun) -> int:
+    """The baseline's seed, for a run whose trials are to be pairs. Raises ``UsageError`` for none."""
+    seed = baseline.manifest.seed
+    if seed is None:
+        raise UsageError(
+            f"the baseline {baseline.manifest.id} has no seed to share; leave --crashlab-seed out"
+        )
+    return seed
 
 
 def baseline_fields(session: RunSession) -> dict[str, Any] | None:

@@ -46,9 +46,16 @@ _VALUED = (
     ),
     ("--crashlab-release", "crashlab_release", "LABEL", "the release this run measures"),
     ("--crashlab-prompt", "crashlab_prompt", "NAME@VERSION", "the prompt this run measures"),
+    ("--crashlab-model", "crashlab_model", "NAME", "the model this run measures"),
+    (
+        "--crashlab-outcome",
+        "crashlab_outcome",
+        "LABELS",
+        "compare how often these outcomes occur (labels, with commas between)",
+    ),
     ("--crashlab-run-name", None, "TEXT", "a name for this run"),
     ("--crashlab-external-id", None, "TEXT", "your own key for this run"),
-    ("--crashlab-seed", "crashlab_seed", "N", "fix the run's seed"),
+    ("--crashlab-seed", "crashlab_seed", "N|baseline", "fix the run's seed; baseline: share the baseline's"),
     (
         "--crashlab-store",
         "crashlab_store",
@@ -73,6 +80,12 @@ _VALUED = (
 _SWITCHES = (("--crashlab-from-branch", "let a run of another branch be promoted by --save-baseline"),)
 
 
+_SOURCES = (
+    ("crashlab_target", "files, folders or globs of what is measured: they tell a change from a control"),
+    ("crashlab_evaluation", "files, folders or globs of what measures it: tests, data sets, judges"),
+)
+
+
 def add_options(parser: pytest.Parser) -> None:
     """Declare the options and ini keys; nothing heavy is imported."""
     group = parser.getgroup("crashlab", "repeated trials and a gate on a stored baseline")
@@ -82,6 +95,8 @@ def add_options(parser: pytest.Parser) -> None:
             parser.addini(ini, f"{text.replace('%%', '%')} ({flag})", default=None)
     for flag, text in _SWITCHES:
         group.addoption(flag, action="store_true", default=False, help=text)
+    for key, text in _SOURCES:
+        parser.addini(key, text, type="linelist", default=[])
     parser.addini(
         "crashlab_exceptions",
         "one 'module.Exception = label' a line: the outcome of a test that raises it",
@@ -112,7 +127,12 @@ class Settings:
     prompt: str | None
     run_name: str | None
     external_id: str | None
+    model: str | None
+    outcomes: tuple[str, ...]
+    target: tuple[str, ...]
+    evaluation: tuple[str, ...]
     seed: int | None
+    shared_seed: bool
     store: Path
     resume: str | None
     junit: Path | None
@@ -129,6 +149,7 @@ class Settings:
         flag_trials, off = _trials(read.flag("--trials"), "--trials")
         ini_trials, ini_off = _trials(read.ini("crashlab_trials"), "crashlab_trials")
         junit = read.value("--crashlab-junit", "crashlab_junit")
+        shared_seed = read.value("--crashlab-seed", "crashlab_seed") == "baseline"
         return cls(
             off=off or (ini_off and flag_trials is None),
             trials=flag_trials,
@@ -144,7 +165,12 @@ class Settings:
             prompt=read.value("--crashlab-prompt", "crashlab_prompt"),
             run_name=read.flag("--crashlab-run-name"),
             external_id=read.flag("--crashlab-external-id"),
-            seed=read.integer("--crashlab-seed", "crashlab_seed"),
+            model=read.value("--crashlab-model", "crashlab_model"),
+            outcomes=read.labels("--crashlab-outcome", "crashlab_outcome"),
+            target=tuple(config.getini("crashlab_target")),
+            evaluation=tuple(config.getini("crashlab_evaluation")),
+            seed=None if shared_seed else read.integer("--crashlab-seed", "crashlab_seed"),
+            shared_seed=shared_seed,
             store=read.store(),
             resume=read.value("--crashlab-resume"),
             junit=None if junit is None else config.invocation_params.dir / junit,
@@ -212,7 +238,13 @@ class _Reader:
         try:
             return int(value)
         except ValueError:
-            raise UsageError(f"{blame}={value} is no whole number; give one, for example {blame}=7") from None
+            raise UsageError(
+                f"{blame}={value} is no whole number; give one, for example {blame}=7, or 'baseline'"
+            ) from None
+
+    def labels(self, flag: str, ini: str) -> tuple[str, ...]:
+        value, _ = self._given(flag, ini)
+        return tuple(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
 
     def share(self, flag: str, ini: str, *, points: bool) -> float | None:
         """A share in 0..1 from ``0.9`` or ``90%``; with ``points``, from points of pass rate (0..100)."""

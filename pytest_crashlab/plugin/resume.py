@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import UsageError
+from pytest_crashlab.plugin.sources import changed
 from pytest_crashlab.records.case import CasePlan
 
 if TYPE_CHECKING:
@@ -102,6 +103,16 @@ def refuse_changed_target(manifest: Manifest, root: Path) -> None:
             f"run {manifest.id} cannot be resumed: the files under test changed since it began at commit "
             f"{str(before.get('commit'))[:7]}; check them out again, or begin a new run"
         )
+
+
+def refuse_changed_sources(manifest: Manifest, target: dict[str, str], evaluation: dict[str, str]) -> None:
+    """Raise ``UsageError`` that names what changed of the files that the project declares."""
+    for what, now in (("target", target), ("evaluation", evaluation)):
+        if differing := changed(manifest.sources.get(what, {}), now):
+            raise UsageError(
+                f"run {manifest.id} cannot be resumed: its {what} changed since it began "
+                f"({', '.join(differing)}); restore it, or begin a new run"
+            )
 
 
 def refuse_other_trials(manifest: Manifest, trials: int | None) -> None:

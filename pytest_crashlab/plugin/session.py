@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
-from pytest_crashlab.errors import CrashlabError, StoreError
+from pytest_crashlab.errors import CrashlabError, StoreError, UsageError
 from pytest_crashlab.plugin import conflicts, gating, manifest, resume
 from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
@@ -84,6 +84,8 @@ class RunSession:
         if ref is not None:
             self.reference = ref
             self._resolve(self.store, ref)
+        elif self.settings.shared_seed:
+            raise UsageError("--crashlab-seed=baseline needs a baseline: name one with --baseline")
         self.gated_cases = self._gated()
 
     def _resume(self, store: Store, ref: str) -> str | None:
@@ -92,6 +94,7 @@ class RunSession:
 
         found = resume.find_run(store, ref)
         resume.refuse_changed_target(found, self.config.rootpath)
+        resume.refuse_changed_sources(found, *manifest.source_digests(self.config.rootpath, self.settings))
         resume.refuse_other_trials(found, self.settings.trials)
         self.run_id = found.id
         self.seed = self.seed if found.seed is None else found.seed
@@ -119,6 +122,8 @@ class RunSession:
         )
         if self.resolution.run is not None:
             self.baseline = self.resolution.load()
+            if self.settings.shared_seed and self.remaining is None:
+                self.seed = manifest.shared_seed(self.baseline)
 
     def _gated(self) -> gating.GatedCases:
         if self.settings.min_pass_rate is not None or self.bootstrapping:

@@ -84,6 +84,52 @@ class CaseDelta:
         return self.b_pass / self.b_n - self.a_pass / self.a_n
 
 
+class ClaimKind(StrEnum):
+    """What a comparison can be about."""
+
+    CHANGE = "change"
+    SAME_SOURCE = "same-source control"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Whether what is measured changed between two runs, as far as they declare it, in a sentence."""
+
+    kind: ClaimKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """A number of both runs beside each other, and their difference with its 95 % interval.
+
+    ``group`` rate, check, outcome or measure; ``unit`` "share" or what the number is counted in.
+    ``a`` and ``b`` as measured over what both have; ``a_n`` and ``b_n`` trials behind them. ``p`` of
+    the test where there is one; ``proven`` -1 lower, +1 higher, 0 not proven, after the correction for
+    looking at several. ``why`` says why a value is not known. ``exploratory``: named after the run.
+    """
+
+    group: str
+    name: str
+    unit: str
+    a: float | None
+    b: float | None
+    a_n: int
+    b_n: int
+    of: str
+    cases: int
+    delta: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    proven: int = 0
+    why: str | None = None
+    exploratory: bool = False
+    kind: str | None = None
+    basis: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A candidate run (B) beside its baseline (A). Shares are in 0..1, not percent.
@@ -92,7 +138,9 @@ class Comparison:
     ``possible_drop`` is how far the candidate may still be below the baseline; ``mde`` the drop that
     trials of this number would detect in four of five tries. ``interleaved`` whether the trials of
     both ran in turn, so that a change of the day or the provider hits both; ``aa_factor`` how much
-    noisier equal runs were than their trials explain, None while not calibrated.
+    noisier equal runs were than their trials explain, None while not calibrated. ``claim`` what the
+    difference can be about; ``trial_pairs`` how many pairs of trials were compared where both runs
+    share their seeds, None where trials are no pairs; ``deltas`` what else differs.
     """
 
     baseline_id: str
@@ -117,6 +165,9 @@ class Comparison:
     new_cases_never_passing: tuple[str, ...] = ()
     interleaved: bool = False
     aa_factor: float | None = None
+    claim: Claim | None = None
+    trial_pairs: int | None = None
+    deltas: tuple[Delta, ...] = ()
 
     @property
     def proven_worse(self) -> tuple[CaseDelta, ...]:

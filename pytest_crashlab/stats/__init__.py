@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from pytest_crashlab.stats.power import detectable_drop as detectable_drop
     from pytest_crashlab.stats.power import minimal_drop as minimal_drop
     from pytest_crashlab.stats.power import within_variance as within_variance
+    from pytest_crashlab.stats.quantiles import Quantile as Quantile
+    from pytest_crashlab.stats.quantiles import quantile as quantile
+    from pytest_crashlab.stats.quantiles import quantile_change as quantile_change
     from pytest_crashlab.stats.rates import Rate as Rate
     from pytest_crashlab.stats.rates import jeffreys_rate as jeffreys_rate
     from pytest_crashlab.stats.rates import normal_rate as normal_rate
@@ -72,6 +75,7 @@ _HOMES = {
     "PairedT": "population",
     "PairedVerdict": "verdict",
     "PassHat": "repeats",
+    "Quantile": "quantiles",
     "Rate": "rates",
     "any_false_alarm": "multiple",
     "benjamini_hochberg": "multiple",
@@ -105,6 +109,8 @@ _HOMES = {
     "pass_hat": "repeats",
     "planned_drop": "planner",
     "planned_trials": "planner",
+    "quantile": "quantiles",
+    "quantile_change": "quantiles",
     "rate_new_cases": "rates",
     "rate_these_cases": "rates",
     "sign_flip_p": "resampling",
@@ -125,6 +131,7 @@ __all__ = [
     "PairedT",
     "PairedVerdict",
     "PassHat",
+    "Quantile",
     "Rate",
     "any_false_alarm",
     "benjamini_hochberg",
@@ -158,6 +165,8 @@ __all__ = [
     "pass_hat",
     "planned_drop",
     "planned_trials",
+    "quantile",
+    "quantile_change",
     "rate_new_cases",
     "rate_these_cases",
     "sign_flip_p",

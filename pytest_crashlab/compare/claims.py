@@ -1,0 +1,51 @@
+"""What a comparison may claim: that a change did it, or that equal sources were measured twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_crashlab.records.comparison import Claim, ClaimKind
+
+if TYPE_CHECKING:
+    from pytest_crashlab.store import Manifest
+
+
+def claim_of(baseline: Manifest, candidate: Manifest) -> Claim:
+    """What differs between the two runs of what they declare: target files, prompt, model.
+
+    Without digests of the target in both runs, and with the same prompt and model, it is not known.
+    """
+    differing = [
+        what
+        for what, a, b in (
+            ("the target's source", baseline.target_digest, candidate.target_digest),
+            ("the prompt", baseline.prompt, candidate.prompt),
+            ("the model", baseline.model, candidate.model),
+        )
+        if a != b and not (what == "the target's source" and None in (a, b))
+    ]
+    if differing:
+        return Claim(kind=ClaimKind.CHANGE, text=f"What changed: {' and '.join(differing)}.")
+    if baseline.target_digest is None or candidate.target_digest is None:
+        return Claim(
+            kind=ClaimKind.UNKNOWN,
+            text="It is not known what changed between the runs: name the target's files with "
+            "crashlab_target to tell a change from a control.",
+        )
+    return Claim(
+        kind=ClaimKind.SAME_SOURCE,
+        text="Same-source control: target, prompt and model are the same in both runs, so this says nothing "
+        "about a change.",
+    )
+
+
+def are_interleaved(baseline: Manifest, candidate: Manifest) -> bool:
+    """Whether the trials of both ran in turn; an ordinary session's never do."""
+    return baseline.interleaved is not None and baseline.interleaved == candidate.interleaved
+
+
+def share_seeds(baseline: Manifest, candidate: Manifest) -> bool:
+    """Whether trial i of one and trial i of the other are a pair: the candidate took over the seed."""
+    return (
+        candidate.seed_source == "baseline" and candidate.seed is not None and candidate.seed == baseline.seed
+    )

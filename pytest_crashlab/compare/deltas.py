@@ -1,0 +1,254 @@
+"""What differs between two runs beside the pass rate: rates, checks, outcomes, time, tokens, cost.
+
+All of it over the cases that both runs were asked and judged by alike, each case counted once. None of
+it is the verdict; an outcome that was named before the run counts for the gate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_crashlab.compare import usage
+from pytest_crashlab.records.comparison import Delta
+from pytest_crashlab.stats import holm, paired_t, paired_verdict, quantile_change
+from pytest_crashlab.stats.mover import conditional_mover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy.typing as npt
+    import polars as pl
+
+    from pytest_crashlab.compare.counts import CaseCount, RunCounts
+    from pytest_crashlab.store import StoredRun
+
+_Part = tuple[int, int]
+_RATES: tuple[tuple[str, str, Callable[[CaseCount], _Part]], ...] = (
+    ("end-to-end success", "scheduled trials", lambda c: (c.passes, c.scheduled)),
+    (
+        "behavioural success",
+        "trials with a sound instrument and a completed target",
+        lambda c: (c.behaved_passes, c.behaved),
+    ),
+    ("infrastructure availability", "scheduled trials", lambda c: (c.healthy, c.scheduled)),
+    ("target completion", "scheduled trials", lambda c: (c.completed, c.scheduled)),
+)
+NOTHING_SHARED = "no case in which both runs have it"
+
+
+def all_deltas(
+    baseline: StoredRun,
+    candidate: StoredRun,
+    counts: tuple[RunCounts, RunCounts],
+    outcomes: Sequence[str] = (),
+) -> tuple[Delta, ...]:
+    """Every difference beside the verdict's; ``outcomes`` labels named after the run."""
+    in_a = counts[0].by_id()
+    shared = [
+        (in_a[b.case], b)
+        for b in counts[1]
+        if b.case in in_a and (in_a[b.case].content, in_a[b.case].pass_rule) == (b.content, b.pass_rule)
+    ]
+    if not shared:
+        return ()
+    cases = [b.case for _, b in shared]
+    return (
+        *_rates(shared),
+        *_corrected(_checks(baseline, candidate, cases)),
+        *_outcomes(baseline, candidate, shared, outcomes),
+        *_measures(baseline, candidate, cases),
+    )
+
+
+def _rates(shared: Sequence[tuple[CaseCount, CaseCount]]) -> Iterator[Delta]:
+    for name, of, part in _RATES:
+        yield _shares("rate", name, of, [(part(a), part(b)) for a, b in shared], tested=False)
+
+
+def _shares(group: str, name: str, of: str, parts: Sequence[tuple[_Part, _Part]], *, tested: bool) -> Delta:
+    """The mean over cases of a share in each run, and the difference; ``tested`` with an exact p-value."""
+    known = [(a, b) for a, b in parts if a[1] and b[1]]
+    x, m, y, l_ = (np.asarray([pair[i][j] for pair in known], dtype=np.int64) for i in (0, 1) for j in (0, 1))
+    base = Delta(
+        group=group,
+        name=name,
+        unit="share",
+        a=None,
+        b=None,
+        a_n=int(m.sum()),
+        b_n=int(l_.sum()),
+        of=of,
+        cases=len(known),
+    )
+    if not known:
+        return replace(base, why=NOTHING_SHARED)
+    a, b = float((x / m).mean()), float((y / l_).mean())
+    if tested:
+        verdict = paired_verdict(x, m, y, l_)
+        return replace(
+            base, a=a, b=b, delta=verdict.delta, low=verdict.low, high=verdict.high, p=verdict.p_value
+        )
+    low, high = conditional_mover(x, m, y, l_)
+    return replace(base, a=a, b=b, delta=b - a, low=low, high=high)
+
+
+def _corrected(deltas: Sequence[Delta]) -> tuple[Delta, ...]:
+    """Which of several differences are proven, the chance of any false one held at 5 % (Holm)."""
+    tested = [d for d in deltas if d.p is not None]
+    stands = dict(zip((d.name for d in tested), holm([d.p or 0.0 for d in tested]), strict=True))
+    return tuple(
+        replace(d, proven=int(math.copysign(1, d.delta))) if stands.get(d.name) and d.delta else d
+        for d in deltas
+    )
+
+
+def _checks(baseline: StoredRun, candidate: StoredRun, cases: Sequence[str]) -> list[Delta]:
+    sums = [_check_sums(run, cases) for run in (baseline, candidate)]
+    names = sorted({name for arm in sums for name, _ in arm})
+    found = []
+    for name in names:
+        parts = [(sums[0].get((name, c), (0, 0)), sums[1].get((name, c), (0, 0))) for c in cases]
+        found.append(_shares("check", name, "trials in which it could be evaluated", parts, tested=True))
+    return found
+
+
+def _check_sums(run: StoredRun, cases: Sequence[str]) -> dict[tuple[str, str], _Part]:
+    import polars as pl
+
+    if run.checks.is_empty():
+        return {}
+    deciding = run.trials.filter(pl.col("deciding")).select("case", "trial", "attempt")
+    wanted = pl.Series(cases, dtype=pl.String)
+    sums = (
+        run.checks.join(deciding, on=["case", "trial", "attempt"])
+        .filter(pl.col("ok").is_not_null() & pl.col("case").is_in(wanted.implode()))
+        .group_by("name", "case")
+        .agg(passed=pl.col("ok").sum(), evaluated=pl.len())
+    )
+    return {(name, case): (passed, n) for name, case, passed, n in sums.iter_rows()}
+
+
+def _outcomes(
+    baseline: StoredRun,
+    candidate: StoredRun,
+    shared: Sequence[tuple[CaseCount, CaseCount]],
+    later: Sequence[str],
+) -> Iterator[Delta]:
+    declared = candidate.manifest.declared_outcomes
+    for exploratory, labels in ((False, declared), (True, [x for x in later if x not in declared])):
+        yield from _corrected(
+            [_outcome(baseline, candidate, shared, label, exploratory=exploratory) for label in labels]
+        )
+
+
+def _outcome(
+    baseline: StoredRun,
+    candidate: StoredRun,
+    shared: Sequence[tuple[CaseCount, CaseCount]],
+    label: str,
+    *,
+    exploratory: bool,
+) -> Delta:
+    in_a, in_b = (_with_label(run, label) for run in (baseline, candidate))
+    parts = [
+        ((in_a[0].get(a.case, 0), a.decided + a.undecided), (in_b[0].get(b.case, 0), b.decided + b.undecided))
+        for a, b in shared
+    ]
+    delta = _shares("outcome", label, "trials that reported", parts, tested=True)
+    why = delta.why
+    if why is None and in_a[1] is None and in_b[1] is None:
+        why = "assigned in neither run"
+    return replace(delta, exploratory=exploratory, kind=in_b[1] or in_a[1], why=why)
+
+
+def _with_label(run: StoredRun, label: str) -> tuple[dict[str, int], str | None]:
+    import polars as pl
+
+    rows = run.trials.filter(
+        pl.col("deciding") & (pl.col("outcome") == label) & (pl.col("kind") != "excluded")
+    )
+    kind = None if rows.is_empty() else str(rows["kind"][0])
+    return dict(rows.group_by("case").len().iter_rows()), kind
+
+
+def _measures(baseline: StoredRun, candidate: StoredRun, cases: Sequence[str]) -> Iterator[Delta]:
+    import polars as pl
+
+    wanted = pl.Series(cases, dtype=pl.String)
+    a, b = (
+        usage.usage_rows(run).filter(pl.col("case").is_in(wanted.implode())) for run in (baseline, candidate)
+    )
+    for name, q in usage.QUANTILES:
+        before, now = usage.latency(a, q), usage.latency(b, q)
+        change, low, high = quantile_change(before, now)
+        yield Delta(
+            group="measure",
+            name=name,
+            unit="s",
+            a=before.value,
+            b=now.value,
+            a_n=before.n,
+            b_n=now.n,
+            of="trials that ran",
+            cases=now.cases,
+            delta=change,
+            low=low,
+            high=high,
+            why=_unknown_in(before.value, now.value)
+            or (None if low is not None and high is not None else "too few trials or cases to bound it"),
+        )
+    for name, column, unit in usage.AMOUNTS:
+        yield _amount(a, b, name, column, unit)
+
+
+def _amount(a: pl.DataFrame, b: pl.DataFrame, name: str, column: str, unit: str) -> Delta:
+    before, now = usage.case_means(a, column), usage.case_means(b, column)
+    both = [case for case in now if case in before]
+    base = Delta(
+        group="measure",
+        name=name,
+        unit=unit,
+        a=_mean([before[c] for c in both] or list(before.values())),
+        b=_mean([now[c] for c in both] or list(now.values())),
+        a_n=a.height - a[column].null_count(),
+        b_n=b.height - b[column].null_count(),
+        of="trials that ran",
+        cases=len(both),
+    )
+    why = _unknown_in(base.a, base.b)
+    if column == "cost_usd":
+        bases = usage.basis_of(a), usage.basis_of(b)
+        base = replace(base, basis=bases[0] if bases[0] == bases[1] else None)
+        if why is None and (bases[0] != bases[1] or bases[0] is None or " and " in bases[0]):
+            of_each = [kind or "of unknown basis" for kind in bases]
+            why = f"{of_each[0]} in the baseline, {of_each[1]} in this run: not comparable"
+    if why is None and not both:
+        why = NOTHING_SHARED
+    if why is not None:
+        return replace(base, why=why)
+    result = paired_t([now[c] - before[c] for c in both])
+    bounded = math.isfinite(result.low) and result.low < result.high
+    return replace(
+        base,
+        delta=result.mean,
+        low=result.low if bounded else None,
+        high=result.high if bounded else None,
+        p=result.p_value if bounded else None,
+        why=None if bounded else "too few cases, or no spread between them, to bound it",
+    )
+
+
+def _unknown_in(a: float | None, b: float | None) -> str | None:
+    if a is None and b is None:
+        return "not known in either run"
+    if a is None:
+        return "not known in the baseline"
+    return "not known in this run" if b is None else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
