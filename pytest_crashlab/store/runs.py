@@ -98,11 +98,12 @@ class Store:
     def reopen(self, run_id: str) -> RunWriter:
         """Go on with a run that ended early or was killed: what it has stays, attempts are added.
 
-        Raises :class:`StoreError` while another process writes it and :class:`CorruptRun` for a
-        damaged journal or table.
+        Raises :class:`StoreError` while another process writes it or where no session recorded it,
+        and :class:`CorruptRun` for a damaged journal or table.
         """
         run = self.paths.run(run_id)
-        read_manifest(self.paths, run_id)
+        if read_manifest(self.paths, run_id).imported is not None:
+            raise StoreError(f"Run {run_id} was imported: there is no session to go on with; import it anew.")
         lock = lock_run(run)
         try:
             if read_manifest(self.paths, run_id).status is not RunStatus.RUNNING:

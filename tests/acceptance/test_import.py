@@ -217,6 +217,12 @@ def test_an_imported_run_can_be_promoted_viewed_and_exported(tmp_path, capsys):
     assert load_run(file).trials.equals(run.trials)
 
 
+def test_no_session_goes_on_with_an_imported_run(tmp_path):
+    (run,) = bring_in(tmp_path, json_lines(tmp_path / "t.jsonl", trials({"a": "P"}))).values()
+    with pytest.raises(StoreError, match="was imported: there is no session to go on with"):
+        Store.open(tmp_path / "store").reopen(run.manifest.id)
+
+
 def test_load_run_takes_a_prefix_a_file_and_the_nearest_store(tmp_path, monkeypatch):
     (run,) = bring_in(tmp_path, json_lines(tmp_path / "t.jsonl", trials({"a": "PPP"}))).values()
     (tmp_path / "store").rename(tmp_path / ".crashlab")
