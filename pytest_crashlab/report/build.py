@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import fsum
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.anomalies import anomalies
 from pytest_crashlab.compare.policies import headline
+from pytest_crashlab.compare.usage import run_usage
 from pytest_crashlab.report import views
 from pytest_crashlab.report.messages import first_messages
 
@@ -30,6 +32,7 @@ LEFT_OUT_WORDS = {
     "undecided_b": "undecided in this run",
     "no_outcome_a": "without an outcome in the baseline",
     "no_outcome_b": "without an outcome in this run",
+    "no_trial_pair": "without a trial that both runs decided",
 }
 
 MEANINGS = {
@@ -89,6 +92,23 @@ def session_summary(
             flips_of=numbers.flips.eligible,
             disagreement=numbers.disagreement,
         ),
+        usage=tuple(
+            views.UsageView(
+                name=u.name,
+                unit=u.unit,
+                value=u.value,
+                low=u.low,
+                high=u.high,
+                total=u.total,
+                trials=u.trials,
+                of=u.of,
+                cases=u.cases,
+                basis=u.basis,
+                why=u.why,
+            )
+            for u in run_usage(run)
+        ),
+        anomalies=tuple(views.ReasonView(code=a.code, text=a.text) for a in anomalies(run)),
         scheduled=counts.scheduled,
         decided=counts.decided,
         undecided=counts.undecided,

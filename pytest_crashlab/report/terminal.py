@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count
-from pytest_crashlab.report import card
+from pytest_crashlab.report import card, usage
 from pytest_crashlab.report.card import names
 from pytest_crashlab.report.figures import percent, percent_interval, text
 from pytest_crashlab.report.layout import columns, draw, indented, unbroken
@@ -56,7 +56,10 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
         yield ""
         yield from _repeats(view)
         yield ""
+        yield from usage.table(view.usage)
+        yield ""
         yield from _cases(view)
+    yield from _anomalies(view, full=full)
     if view.thresholds:
         yield ""
         yield from _thresholds(view.thresholds)
@@ -196,6 +199,20 @@ def _repeats(view: views.SessionView) -> Iterator[RenderableType]:
     else:
         yield indented(f"Flip cases {repeats.flips} of {repeats.flips_of}")
     yield indented(f"Disagreement of two trials of a case {percent(repeats.disagreement)}")
+
+
+def _anomalies(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]:
+    """What the verdict's reasons do not say already; that something cannot be told is for the whole view."""
+    reasons = () if view.verdict is None else view.verdict.reasons
+    said = {reason.code.removesuffix("_b") for reason in reasons}
+    if not full:
+        said.add("clusters_untestable")
+    news = [anomaly for anomaly in view.anomalies if anomaly.code not in said]
+    if news:
+        yield ""
+        yield "Look at first"
+    for anomaly in news:
+        yield indented(text(anomaly.text))
 
 
 def _cases(view: views.SessionView) -> Iterator[RenderableType]:

@@ -234,14 +234,40 @@ class GateView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsageView:
+    """What the target took a trial: ``value`` in ``unit`` with its interval for new cases of this kind.
+
+    ``trials`` of ``of`` trials that ran told it, over ``cases`` cases; ``total`` their sum; ``basis`` what
+    a cost rests on; ``why`` the value or a bound is not known.
+    """
+
+    name: str
+    unit: str
+    value: float | None
+    low: float | None
+    high: float | None
+    total: float | None
+    trials: int
+    of: int
+    cases: int
+    basis: str | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
-    """A run, alone or beside its baseline."""
+    """A run, alone or beside its baseline.
+
+    ``anomalies`` what asks for a look at the instrument before a number is believed.
+    """
 
     run: RunView
     outcomes: tuple[OutcomeView, ...]
     pass_rate: PassRateView
     rates: tuple[RateView, ...]
     repeats: RepeatsView
+    usage: tuple[UsageView, ...]
+    anomalies: tuple[ReasonView, ...]
     scheduled: int
     decided: int
     undecided: int

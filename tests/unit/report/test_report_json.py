@@ -12,7 +12,7 @@ from pytest_crashlab.report.build import LEFT_OUT_WORDS
 from pytest_crashlab.report.difference import SHOWN, diff_view
 from pytest_crashlab.report.json import diff_json, dumps, runs_json, session_json
 from pytest_crashlab.report.lines import baseline_line, run_line
-from tests.stories import record
+from tests.stories import record, row
 
 
 def test_a_session_is_one_versioned_object(tell):
@@ -160,4 +160,24 @@ def test_every_left_out_reason_has_words():
         "skipped_b",
         "content_changed",
         "pass_rule_changed",
+        "no_trial_pair",
     }
+
+
+def test_usage_and_anomalies_of_a_session(tell):
+    paid = [
+        row("t", 1, "P", run_duration=2.0, tokens_in=100, tokens_out=10, cost_usd=0.5, cost_basis="billed"),
+        row("t", 2, "P", run_duration=4.0, tokens_in=300, cost_usd=0.0, cost_basis="billed"),
+        row("u", 1, "P", run_duration=3.0, tokens_in=50),
+    ]
+    data = json.loads(dumps(session_json(tell(None, {"t": "..", "u": "."}, rows=paid))))
+    usage = {line["name"]: line for line in data["usage"]}
+    assert list(usage) == ["latency p50", "latency p95", "tokens in", "tokens out", "cost"]
+    assert (usage["latency p50"]["value"], usage["latency p50"]["unit"]) == (3.0, "s")
+    assert (usage["tokens in"]["value"], usage["tokens in"]["total"]) == (125.0, 450.0)
+    assert usage["tokens in"]["low"] < 125 < usage["tokens in"]["high"]
+    assert (usage["tokens out"]["trials"], usage["tokens out"]["of"]) == (1, 3)
+    cost = usage["cost"]
+    assert (cost["value"], cost["total"], cost["trials"], cost["basis"]) == (0.5, 0.5, 1, "billed")
+    assert (cost["low"], cost["high"]) == (None, None)
+    assert [a["code"] for a in data["anomalies"]] == ["zero_cost"]
