@@ -159,11 +159,13 @@ def test_every_package_has_its_layer():
 def test_lowest_environment_pins_what_the_project_allows():
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini", "utf-8")
-    pinned = dict(line.split("==") for line in tox["testenv:lowest"]["deps"].split())
+    lines = [line for line in tox["testenv:lowest"]["deps"].splitlines() if line]
+    pinned = dict(line.split("==") for line in lines)
     allowed = dict(line.split(">=") for line in PROJECT["project"]["dependencies"])
-    assert pinned.keys() == allowed.keys()
-    for name, lowest in pinned.items():
-        assert re.fullmatch(rf"{re.escape(allowed[name])}(\.0)*", lowest), name
+    # What the tests compare with is pinned as well, as later versions would raise numpy.
+    assert pinned.keys() - allowed.keys() == {"statsmodels", "pandas"}
+    for name, lowest in allowed.items():
+        assert re.fullmatch(rf"{re.escape(lowest)}(\.0)*", pinned[name]), name
 
 
 def test_entry_points_lead_somewhere():
