@@ -1,14 +1,14 @@
-"""What looks wrong with a run's own data, before anything is compared with it."""
+"""What looks wrong with a run's instrument, before any number of it is believed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.clusters import failure_cluster
-from pytest_crashlab.compare.judges import judges_of
-from pytest_crashlab.compare.sentences import count, percent, several
-from pytest_crashlab.compare.usage import ZERO_COST, usage_rows
+from pytest_crashlab.compare.sentences import count, several
+from pytest_crashlab.compare.usage import usage_rows
 from pytest_crashlab.records.comparison import Note
+from pytest_crashlab.records.outcome import Decision, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,94 +17,140 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.store import StoredRun
 
-_FEWEST = 10
-_FAR_BELOW = 0.5
+FEWEST_OF_ONE_LABEL = 10
+FAR_BELOW = 0.5
+_LIMIT_WORDS = "(?i)timed?[ _-]?out|wall_clock|deadline|exhausted|horizon"
 
 
-def anomalies(run: StoredRun) -> Iterator[Note]:
-    """Every anomaly of ``run``, each as a sentence."""
+def anomalies(run: StoredRun) -> tuple[Note, ...]:
+    """Everything about ``run`` that asks for a look at the instrument rather than at the target."""
     import polars as pl
 
-    rows = run.trials.filter(pl.col("deciding") & pl.col("kind").is_not_null() & (pl.col("kind") != "excluded"))
-    yield from _in_time(run, rows)
-    yield from _one_label(rows)
-    yield from _progress(rows)
-    for name, judges in sorted(judges_of(run).items()):
-        if len(judges) > 1:
-            yield Note(
-                code="two_judges",
-                text=f"Check {name} was judged by {several(sorted(judges))}: its rate mixes them.",
-            )
-    if run.manifest.replayed:
-        yield Note(code="replayed", text="Answers of the provider were replayed: they measure nothing new.")
-    if usage_rows(run)["zero_cost"].any():
-        yield Note(code="zero_cost", text=f"{ZERO_COST[0].upper()}{ZERO_COST[1:]}.")
+    deciding = run.trials.filter(pl.col("deciding") & pl.col("kind").is_not_null()).with_columns(
+        pl.col("kind").cast(pl.String)
+    )
+    return (
+        *_clustered(run, deciding),
+        *_replayed(run),
+        *_early_limits(deciding),
+        *_one_label(deciding),
+        *_judges(run),
+        *_units(deciding),
+        *_free_tokens(run),
+    )
 
 
-def _in_time(run: StoredRun, rows: pl.DataFrame) -> Iterator[Note]:
-    failures = rows.filter(rows["decision"] == "fail").height
-    if run.manifest.trial_order == "cases" and failures:
-        yield Note(
-            code="order_untestable",
-            text="Whether failures cluster in time cannot be tested: the trials of a case ran in a row.",
-        )
+def _clustered(run: StoredRun, deciding: pl.DataFrame) -> Iterator[Note]:
+    import polars as pl
+
+    failures = deciding.filter(pl.col("decision").cast(pl.String) == Decision.FAIL.value)
+    if failures.is_empty():
         return
-    if (found := failure_cluster(run)) is not None:
+    if run.manifest.trial_order != "rounds":
+        if failures["case"].n_unique() > 1 and deciding["trial"].max() != 1:
+            yield Note(
+                code="clusters_untestable",
+                text=f"Whether the {count(failures.height, 'failure')} cluster in time cannot be tested: the "
+                "trials of a case ran one after another, or in an order that is not known.",
+            )
+        return
+    cluster = failure_cluster(run)
+    if cluster is not None:
         yield Note(
             code="clustered_failures",
-            text=f"Failures cluster in time: from {found.when}, {found.failures} of {found.trials} trials "
-            f"failed, over {count(found.cases, 'unrelated case')}.",
+            text=f"Failures cluster in time: from {cluster.when}, {cluster.failures} of {cluster.trials} "
+            f"trials failed, over {count(cluster.cases, 'case')} that have nothing in common.",
         )
 
 
-def _one_label(rows: pl.DataFrame) -> Iterator[Note]:
-    """Everything under one label that is no pass: more likely one cause than so many findings."""
+def _replayed(run: StoredRun) -> Iterator[Note]:
+    if run.manifest.replayed:
+        yield Note(
+            code="replayed",
+            text="The provider's answers were replayed from a recording: trials repeat each other.",
+        )
+
+
+def _early_limits(deciding: pl.DataFrame) -> Iterator[Note]:
+    """Trials that a limit stopped long before their declared horizon: another limit came first."""
     import polars as pl
 
-    if rows.height < _FEWEST or rows["outcome"].n_unique() != 1 or rows["kind"][0] == "pass":
+    early = deciding.filter(
+        pl.col("outcome").cast(pl.String).str.contains(_LIMIT_WORDS)
+        & (pl.col("horizon") > 0)
+        & (pl.col("t") < FAR_BELOW * pl.col("horizon"))
+    )
+    if early.is_empty():
         return
-    sites = rows["site"].drop_nulls().n_unique()
+    worst = early.sort(pl.col("t") / pl.col("horizon"), "case").row(0, named=True)
+    unit = worst["t_unit"] or "units"
+    labels = several(sorted(early["outcome"].unique()))
     yield Note(
-        code="one_label",
-        text=f"All {rows.height} trials of {count(rows.select(pl.col('case').n_unique()).item(), 'case')} have "
-        f"one outcome, {rows['outcome'][0]}, assigned in {count(sites, 'place')}: look for one cause.",
+        code="limit_below_horizon",
+        text=f"{count(early.height, 'trial')} ended as {labels} far below the horizon, at {worst['t']:g} of "
+        f"{worst['horizon']:g} {unit} in {worst['case']}: another limit came first.",
     )
 
 
-def _progress(rows: pl.DataFrame) -> Iterator[Note]:
-    """Targets that used their horizon up far before it, went beyond it, or count in several units."""
+def _one_label(deciding: pl.DataFrame) -> Iterator[Note]:
+    """Every trial of several cases in one label that is no pass: the vocabulary may tell nothing apart."""
     import polars as pl
 
-    known = rows.filter(pl.col("t").is_not_null())
-    early = known.filter(
-        pl.col("outcome").str.contains("exhausted|timed_out|timeout")
-        & (pl.col("t") < _FAR_BELOW * pl.col("horizon"))
-    )
-    if early.height:
-        worst = early.with_columns(share=pl.col("t") / pl.col("horizon")).sort("share")
+    tried = deciding.filter(pl.col("kind") != Kind.EXCLUDED.value)
+    if tried.height < FEWEST_OF_ONE_LABEL or tried["case"].n_unique() < 2 or tried["outcome"].n_unique() > 1:
+        return
+    if tried["kind"][0] != Kind.PASS.value:
         yield Note(
-            code="far_below_horizon",
-            text=f"{count(early.height, 'trial')} ended as {early['outcome'][0]} far below the horizon (the "
-            f"earliest after {percent(worst['share'][0])} of it): something else may have stopped them.",
+            code="one_label",
+            text=f"All {tried.height} trials of {count(tried['case'].n_unique(), 'case')} ended as "
+            f"{tried['outcome'][0]}: look whether something other than the cases fails.",
         )
-    beyond = known.filter(
-        (pl.col("t") < 0) | pl.col("t").is_nan() | (pl.col("t") > pl.col("horizon")).fill_null(value=False)
-    )
-    if beyond.height:
-        yield Note(
-            code="beyond_horizon",
-            text=f"{count(beyond.height, 'trial')} say that the target got to a point outside of 0 to its "
-            f"horizon: {several(beyond['case'].unique(maintain_order=True).to_list())}.",
-        )
+
+
+def _units(deciding: pl.DataFrame) -> Iterator[Note]:
+    """A case whose trials say in different units how far the target got."""
+    import polars as pl
+
     mixed = (
-        rows.filter(pl.col("t_unit").is_not_null())
-        .group_by("case", maintain_order=True)
-        .agg(pl.col("t_unit").unique())
+        deciding.group_by("case")
+        .agg(pl.col("t_unit").drop_nulls().unique().sort())
         .filter(pl.col("t_unit").list.len() > 1)
+        .sort("case")
     )
     if mixed.height:
+        case, units = mixed.row(0)
         yield Note(
-            code="two_units",
-            text=f"How far the target got is counted in several units within a case: "
-            f"{several(mixed['case'].to_list())}.",
+            code="t_units",
+            text=f"The trials of {count(mixed.height, 'case')} say in different units how far the target got "
+            f"({case}: {', '.join(units)}), so they cannot be compared.",
+        )
+
+
+def _judges(run: StoredRun) -> Iterator[Note]:
+    """A check that two judges scored: its rate mixes them."""
+    import polars as pl
+
+    if run.checks.is_empty() or run.checks["judge"].null_count() == run.checks.height:
+        return
+    judged = (
+        run.checks.filter(pl.col("ok").is_not_null())
+        .group_by("name")
+        .agg(pl.col("judge").fill_null("the test itself").unique().sort())
+        .filter(pl.col("judge").list.len() > 1)
+        .sort("name")
+    )
+    for name, judges in judged.iter_rows():
+        yield Note(
+            code="several_judges",
+            text=f"Check {name} was judged by {several(judges)}: its rate mixes them.",
+        )
+
+
+def _free_tokens(run: StoredRun) -> Iterator[Note]:
+    free = int(usage_rows(run)["zero_cost"].sum())
+    if free:
+        yield Note(
+            code="zero_cost",
+            text=f"{count(free, 'trial')} reported a cost of 0 beside tokens that were used: their cost is "
+            "taken as not known.",
         )

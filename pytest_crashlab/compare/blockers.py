@@ -111,7 +111,7 @@ def pairing_blockers(pairing: Pairing, *, minimum: int) -> Iterator[Reason]:
             text=f"Fewer than {minimum} cases can be compared between the two runs ({compared}).",
         )
     units = [(p.case, p.a.units, p.b.units) for p in pairing.pairs if p.a.units and p.b.units]
-    if differing := [(case, a, b) for case, a, b in units if a != b]:
+    if differing := [(case, a, b) for case, a, b in units if len(a | b) > 1]:
         case, a, b = differing[0]
         yield Reason(
             code="t_unit",

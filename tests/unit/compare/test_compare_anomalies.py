@@ -79,6 +79,14 @@ def test_a_limit_that_comes_before_the_horizon(store, label, t, horizon, told):
         )
 
 
+def test_two_units_in_one_case(store):
+    rows = [row("t", n, "P", t_unit=unit) for n, unit in ((1, "steps"), (2, "tokens"))]
+    assert found(record(store, {"t": "..", "u": "P"}, rows=rows)) == {
+        "t_units": "The trials of 1 case say in different units how far the target got (t: steps, tokens), "
+        "so they cannot be compared."
+    }
+
+
 def test_a_wall_clock_far_below_the_horizon(store):
     stopped = row("t", 2, "E", outcome="wall_clock", t=2.0, horizon=50.0)
     assert "at 2 of 50 units in t" in found(record(store, {"t": "P."}, rows=[stopped]))["limit_below_horizon"]
