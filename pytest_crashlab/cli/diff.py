@@ -41,6 +41,9 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.add_argument("--limit", type=int, default=_DEFAULT_LIMIT, metavar="N", help="at most N (0: all)")
     parser.add_argument("--method", choices=["mid-p", "exact", "normal"], help="(as recorded)")
     parser.add_argument("--margin", metavar="POINTS", help="the smallest drop that matters (as recorded)")
+    parser.add_argument(
+        "--outcome", metavar="LABELS", help="compare how often these outcomes occur (exploratory)"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_store(parser)
     parser.set_defaults(run=run)
@@ -49,6 +52,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def run(args: argparse.Namespace) -> int:
     """Print the comparison."""
     from pytest_crashlab.compare import CompareOptions, compare_runs, judge
+    from pytest_crashlab.compare.calibration import aa_factor
     from pytest_crashlab.records.comparison import Word
     from pytest_crashlab.report.json import diff_json, dumps
     from pytest_crashlab.report.listing import render_diff
@@ -59,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
     options = CompareOptions(
         method=args.method or candidate.manifest.method or "mid-p",
         margin=candidate.manifest.margin if margin is None else margin,
+        aa_factor=aa_factor(store, candidate.manifest),
+        outcomes=numbers.labels(args.outcome),
     )
     baseline, line = _baseline(store, args, candidate.manifest)
     _refuse_unlike(baseline.manifest, candidate.manifest)

@@ -46,6 +46,9 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.add_argument("--holdout", action="store_true", help="no verdict unless the run is of that split")
     parser.add_argument("--junit", metavar="PATH", help="write JUnit XML with one test case per case")
     parser.add_argument("-q", "--quiet", action="store_true", help="at most three lines")
+    parser.add_argument(
+        "--outcome", metavar="LABELS", help="compare how often these outcomes occur (exploratory)"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_store(parser)
     parser.set_defaults(run=run)
@@ -54,6 +57,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def run(args: argparse.Namespace) -> int:
     """Print the judgement and return the gate's exit code."""
     from pytest_crashlab.compare import CompareOptions, judge, recorded_thresholds, run_numbers
+    from pytest_crashlab.compare.calibration import aa_factor
     from pytest_crashlab.report.build import session_summary
     from pytest_crashlab.report.commands import after_comparison
     from pytest_crashlab.report.json import dumps, session_json
@@ -72,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
         method=args.method or manifest.method or "mid-p",
         margin=manifest.margin if margin is None else margin,
         split="holdout" if args.holdout else None,
+        aa_factor=None if args.baseline is None else aa_factor(store, manifest),
+        outcomes=numbers.labels(args.outcome),
     )
     comparison, baseline_line = _compare(store, stored, args.baseline, options)
     thresholds, gate = judge(stored, comparison, policy=args.policy, min_pass_rate=least)

@@ -40,6 +40,11 @@ def whole(flag: str, value: str | None, *, most: int) -> int | None:
     return number
 
 
+def labels(value: str | None) -> tuple[str, ...]:
+    """Labels with commas between them, each once."""
+    return tuple(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
+
+
 def _number(value: str) -> float:
     try:
         return float(value.removesuffix("%"))

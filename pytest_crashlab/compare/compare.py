@@ -7,27 +7,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare import blockers, sentences
+from pytest_crashlab.compare.claims import are_interleaved, claim_of, share_seeds
 from pytest_crashlab.compare.counts import count_cases
+from pytest_crashlab.compare.deltas import all_deltas
+from pytest_crashlab.compare.judges import judge_blockers, judge_notes
 from pytest_crashlab.compare.measures import (
     Arms,
     Measured,
     Method,
     case_deltas,
     detectable,
+    guarded,
     measure,
     new_interval,
     sensitivity,
     these_interval,
 )
 from pytest_crashlab.compare.notes import manifest_notes, pairing_notes
-from pytest_crashlab.compare.pairing import Pair, pair
+from pytest_crashlab.compare.pairing import Pair, Pairing, pair
+from pytest_crashlab.compare.trialpairs import TrialPairs, only_paired, trial_pairs
 from pytest_crashlab.errors import UsageError
-from pytest_crashlab.records.comparison import Comparison, Note, Reason, Word
-from pytest_crashlab.stats import is_significant
+from pytest_crashlab.records.comparison import Comparison, LeftOut, Note, Reason, Word
+from pytest_crashlab.stats import is_significant, more_rounds
 
 if TYPE_CHECKING:
     from pytest_crashlab.compare.counts import RunCounts
-    from pytest_crashlab.compare.pairing import Pairing
     from pytest_crashlab.records.comparison import CaseDelta
     from pytest_crashlab.store import StoredRun
 
@@ -37,13 +41,17 @@ class CompareOptions:
     """What the user may ask of a comparison.
 
     ``method`` "mid-p", "exact" or "normal"; ``margin`` the smallest drop that matters, as a share
-    (0.05 for 5 points), None for none; ``split`` the split that the gate wants measured.
+    (0.05 for 5 points), None for none; ``split`` the split that the gate wants measured;
+    ``aa_factor`` how noisy equal runs are, None while not calibrated; ``outcomes`` labels, named now,
+    whose rates to compare.
     Raises `UsageError` for a method or margin that cannot be.
     """
 
     method: str = Method.MID_P
     margin: float | None = None
     split: str | None = None
+    aa_factor: float | None = None
+    outcomes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.method not in list(Method):
@@ -66,19 +74,25 @@ def compare_runs(
     method = Method(options.method)
     a, b = count_cases(baseline), count_cases(candidate)
     pairing = pair(a, b, a_partial=baseline.manifest.partial, b_partial=candidate.manifest.partial)
+    unpaired = pairing
+    trials = None
+    if method is not Method.NORMAL and share_seeds(baseline.manifest, candidate.manifest):
+        pairing, trials = _by_trials(baseline, candidate, pairing)
     reasons = [
         *blockers.manifest_blockers(baseline.manifest, candidate.manifest, split=options.split),
         *blockers.undecided_blockers(a, b),
         *blockers.pairing_blockers(
             pairing, minimum=blockers.NORMAL_MINIMUM if method is Method.NORMAL else 1
         ),
+        *judge_blockers(baseline, candidate, pairing),
         *blockers.balance_blockers(a, b),
         *blockers.cluster_blockers(baseline, candidate),
     ]
     new = pairing.left_out_as("new_in_b")
     notes = [
-        *pairing_notes(pairing, b, new_never_passing := _never_passing(new, b)),
+        *pairing_notes(unpaired, b, new_never_passing := _never_passing(new, b)),
         *manifest_notes(baseline.manifest, candidate.manifest),
+        *judge_notes(baseline, candidate, pairing),
     ]
     base = Comparison(
         baseline_id=baseline.manifest.id,
@@ -91,17 +105,35 @@ def compare_runs(
         reasons=tuple(reasons),
         honesty=_HONESTY[method],
         new_cases_never_passing=new_never_passing,
+        interleaved=are_interleaved(baseline.manifest, candidate.manifest),
+        aa_factor=options.aa_factor,
+        claim=claim_of(baseline.manifest, candidate.manifest),
+        trial_pairs=None if trials is None else trials.total,
+        deltas=all_deltas(baseline, candidate, (a, b), options.outcomes),
     )
     if not pairing.pairs:
         return replace(base, notes=tuple(notes))
     arms = Arms.of(pairing.pairs)
-    measured = measure(arms, method)
+    measured = measure(arms, method, trials)
+    factor = None if method is Method.NORMAL else options.aa_factor
+    if factor is not None:
+        measured = guarded(measured, arms, factor)
     deltas = case_deltas(pairing.pairs, arms)
     if not reasons:
-        doubts, more_notes = _doubts(measured, deltas, method, options.margin)
+        doubts, more_notes = _doubts(measured, deltas, method, options.margin, arms)
         reasons += doubts
         notes += more_notes
-        if text := sensitivity(measured.word, pairing.pairs, _undecided_pairs(pairing, a, b), method):
+        text = sensitivity(
+            measured.word,
+            pairing.pairs,
+            _undecided_pairs(pairing, a, b),
+            method,
+            factor=factor,
+            trials=None
+            if trials is None
+            else lambda cases: trial_pairs(baseline, candidate, cases, undecided_fail=True),
+        )
+        if text:
             notes.append(Note(code="sensitivity", text=text))
     word = Word.NO_VERDICT if reasons else measured.word
     new_of_kind, shown = new_interval(arms)
@@ -111,7 +143,9 @@ def compare_runs(
         sentence=_sentence(word, measured, method, options.margin),
         delta=measured.delta,
         p=_known(measured.p),
-        these=None if math.isnan(measured.low) else these_interval(measured, method),
+        these=None
+        if math.isnan(measured.low)
+        else these_interval(measured, method, paired=trials is not None, factor=factor),
         new=new_of_kind,
         new_shown=shown,
         half_width=_known(measured.half_width),
@@ -121,6 +155,16 @@ def compare_runs(
         reasons=tuple(reasons),
         notes=tuple(notes),
     )
+
+
+def _by_trials(baseline: StoredRun, candidate: StoredRun, pairing: Pairing) -> tuple[Pairing, TrialPairs]:
+    """The pairing by trials of one seed; a case without such a pair is left out."""
+    found = trial_pairs(baseline, candidate, [p.case for p in pairing.pairs])
+    kept, without = only_paired(pairing.pairs, found)
+    if without:
+        found = trial_pairs(baseline, candidate, [p.case for p in kept])
+    left_out = (*pairing.left_out, *(LeftOut(case=c, reason="no_trial_pair") for c in without))
+    return Pairing(pairs=kept, left_out=left_out), found
 
 
 def no_baseline(
@@ -144,7 +188,7 @@ def no_baseline(
 
 
 def _doubts(
-    measured: Measured, deltas: tuple[CaseDelta, ...], method: Method, margin: float | None
+    measured: Measured, deltas: tuple[CaseDelta, ...], method: Method, margin: float | None, arms: Arms
 ) -> tuple[list[Reason], list[Note]]:
     """Reasons that come from the numbers themselves, where nothing spoke against measuring."""
     if measured.contradictory and is_significant(measured.p):
@@ -152,6 +196,8 @@ def _doubts(
     if measured.word is Word.REGRESSED:
         return [], []
     reasons, notes = [], []
+    if not measured.exceeds_noise and is_significant(measured.p):
+        notes.append(Note(code="aa_noise", text=sentences.AA_NOISE))
     if broken := blockers.broken(deltas):
         reason = blockers.broken_reason(broken)
         if method is Method.NORMAL:
@@ -160,7 +206,12 @@ def _doubts(
         else:
             reasons.append(reason)
     if margin is not None and measured.word is Word.NO_CHANGE and not measured.inside(margin):
-        text = sentences.not_inside_margin(measured.possible_drop, measured.possible_gain, margin)
+        counts = (arms.a_pass, arms.a_n, arms.b_pass, arms.b_n)
+        alone = more_rounds(*counts, margin=margin)
+        together = None if alone else more_rounds(*counts, margin=margin, both=True)
+        text = sentences.not_inside_margin(
+            measured.possible_drop, measured.possible_gain, margin, rounds=(alone, together)
+        )
         reasons.append(Reason(code="not_inside_margin", text=text, measurable=True))
     return reasons, notes
 

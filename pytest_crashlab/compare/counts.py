@@ -146,25 +146,16 @@ def count_cases(run: StoredRun) -> RunCounts:
             units=pl.col("t_unit").cast(pl.String).drop_nulls().unique(),
         )
     )
-    reported = {row["case"]: row for row in rows.iter_rows(named=True)}
-    return RunCounts(
-        cases=tuple(_count(plan, reported.get(plan["case"], {})) for plan in run.cases.iter_rows(named=True))
+    sums = rows.select("case", "units", *_SUMS)
+    table = run.cases.join(sums, on="case", how="left", maintain_order="left").with_columns(
+        pl.col(*_SUMS).fill_null(0)
     )
+    return RunCounts(cases=tuple(_count(row) for row in table.select(*_COLUMNS).iter_rows()))
 
 
-def _count(plan: dict[str, Any], reported: dict[str, Any]) -> CaseCount:
-    return CaseCount(
-        case=plan["case"],
-        planned=plan["planned"],
-        units=frozenset(reported.get("units", ())),
-        content=plan["content"],
-        pass_rule=plan["pass_rule"],
-        min_passes=plan["min_passes"],
-        uses_trial=plan["uses_trial"],
-        file=plan["file"],
-        line=plan["line"],
-        **{name: reported.get(name, 0) for name in _SUMS},
-    )
+def _count(row: tuple[Any, ...]) -> CaseCount:
+    units, *rest = row
+    return CaseCount(units=frozenset(units or ()), **dict(zip(_COLUMNS[1:], rest, strict=True)))
 
 
 _SUMS = (
@@ -178,3 +169,5 @@ _SUMS = (
     "behaved",
     "behaved_passes",
 )
+_PLAN = ("case", "planned", "content", "pass_rule", "min_passes", "uses_trial", "file", "line")
+_COLUMNS = ("units", *_PLAN, *_SUMS)

@@ -20,7 +20,6 @@ from pytest_crashlab.stats.mover import conditional_mover
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy.typing as npt
     import polars as pl
 
     from pytest_crashlab.compare.counts import CaseCount, RunCounts

@@ -13,18 +13,21 @@ from pytest_crashlab.records.comparison import CaseDelta, Interval, Word
 from pytest_crashlab.stats import (
     case_tests,
     detectable_drop,
+    drift_guard,
     is_significant,
     new_cases,
     normal_rule,
+    paired_trials_verdict,
     paired_verdict,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
     from pytest_crashlab.compare.pairing import Pair
+    from pytest_crashlab.compare.trialpairs import TrialPairs
 
 
 class Method(StrEnum):
@@ -37,7 +40,10 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """The mean difference, its test and its interval. ``contradictory``: the test and the mean disagree."""
+    """The mean difference, its test and its interval. ``contradictory``: the test and the mean disagree.
+
+    ``exceeds_noise``: the change is larger than the noise between equal runs, where that is known.
+    """
 
     delta: float
     p: float
@@ -45,11 +51,13 @@ class Measured:
     high: float
     half_width: float
     contradictory: bool = False
+    exceeds_noise: bool = True
 
     @property
     def word(self) -> Word:
         """What the numbers alone say: a proven direction, or no change."""
-        if not is_significant(self.p) or self.contradictory or self.delta == 0:
+        proven = is_significant(self.p) and self.exceeds_noise
+        if not proven or self.contradictory or self.delta == 0:
             return Word.NO_CHANGE
         return Word.REGRESSED if self.delta < 0 else Word.IMPROVED
 
@@ -66,6 +74,23 @@ class Measured:
     def inside(self, margin: float) -> bool:
         """Whether the whole interval lies within ``margin`` of no difference."""
         return -margin <= self.low and self.high <= margin
+
+
+def guarded(measured: Measured, arms: Arms, factor: float) -> Measured:
+    """``measured`` held against the noise between equal runs: the A/A factor widens its interval.
+
+    A change that does not exceed the widened noise is no proven change (``exceeds_noise`` False).
+    """
+    guard = drift_guard(arms.a_pass, arms.a_n, arms.b_pass, arms.b_n, factor=factor)
+    if not guard.limit > 0:
+        return measured
+    return replace(
+        measured,
+        low=max(-1.0, min(measured.low, measured.delta - guard.limit)),
+        high=min(1.0, max(measured.high, measured.delta + guard.limit)),
+        half_width=max(measured.half_width, guard.limit),
+        exceeds_noise=guard.exceeded,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +121,11 @@ def _ints(values: list[int]) -> npt.NDArray[np.int64]:
     return np.asarray(values, dtype=np.int64)
 
 
-def measure(arms: Arms, method: Method) -> Measured:
-    """Test the mean difference by ``method``; there has to be at least one pair."""
+def measure(arms: Arms, method: Method, trials: TrialPairs | None = None) -> Measured:
+    """Test the mean difference by ``method``; there has to be at least one pair.
+
+    ``trials`` the pairs of trials of the same cases, where both runs share their seeds.
+    """
     if method is Method.NORMAL:
         rule = normal_rule(arms.a_pass, arms.a_n, arms.b_pass, arms.b_n)
         return Measured(
@@ -108,7 +136,12 @@ def measure(arms: Arms, method: Method) -> Measured:
             half_width=rule.half_width,
         )
     variant: Literal["mid-p", "exact"] = "exact" if method is Method.EXACT else "mid-p"
-    verdict = paired_verdict(arms.a_pass, arms.a_n, arms.b_pass, arms.b_n, variant=variant)
+    if trials is None:
+        verdict = paired_verdict(arms.a_pass, arms.a_n, arms.b_pass, arms.b_n, variant=variant)
+    else:
+        verdict = paired_trials_verdict(
+            trials.both, trials.only_a, trials.only_b, trials.neither, variant=variant
+        )
     return Measured(
         delta=verdict.delta,
         p=verdict.p_value,
@@ -119,9 +152,16 @@ def measure(arms: Arms, method: Method) -> Measured:
     )
 
 
-def these_interval(measured: Measured, method: Method) -> Interval:
-    """The measured interval by its name."""
-    name = "normal approximation over cases" if method is Method.NORMAL else f"exact over trials, {method}"
+def these_interval(
+    measured: Measured, method: Method, *, paired: bool = False, factor: float | None = None
+) -> Interval:
+    """The measured interval by its name; ``paired`` by pairs of trials, ``factor`` what widened it."""
+    over = "pairs of trials" if paired else "trials"
+    name = f"exact over {over}, {method}"
+    if method is Method.NORMAL:
+        name = "normal approximation over cases"
+    elif factor is not None:
+        name += f", widened by the A/A factor {factor:.2f}"
     of = "new cases" if method is Method.NORMAL else "these cases"
     return Interval(low=measured.low, high=measured.high, of=of, method=name)
 
@@ -158,21 +198,31 @@ def case_deltas(pairs: Sequence[Pair], arms: Arms) -> tuple[CaseDelta, ...]:
 
 
 def sensitivity(
-    word: Word, pairs: Sequence[Pair], undecided_only: Sequence[Pair], method: Method
+    word: Word,
+    pairs: Sequence[Pair],
+    undecided_only: Sequence[Pair],
+    method: Method,
+    *,
+    factor: float | None = None,
+    trials: Callable[[Sequence[str]], TrialPairs] | None = None,
 ) -> str | None:
     """What would change if the candidate's undecided trials were fails; None if the word would stand.
 
-    ``undecided_only`` are cases the candidate never decided, left out of the comparison itself.
+    ``undecided_only`` are cases the candidate never decided, left out of the comparison itself;
+    ``factor`` the A/A factor; ``trials`` gives the pairs of trials where both runs share their seeds.
     """
     everything = [*pairs, *undecided_only]
     undecided = sum(p.b.undecided for p in everything)
     if not undecided:
         return None
-    counted = measure(Arms.of(everything).with_undecided_failing(everything), method)
+    arms = Arms.of(everything).with_undecided_failing(everything)
+    counted = measure(arms, method, None if trials is None else trials([p.case for p in everything]))
+    if factor is not None and method is not Method.NORMAL:
+        counted = guarded(counted, arms, factor)
     if counted.word is word:
         return None
-    trials = "1 undecided trial" if undecided == 1 else f"{undecided} undecided trials"
+    open_ = "1 undecided trial" if undecided == 1 else f"{undecided} undecided trials"
     return (
-        f"With the {trials} of this run counted as failed the verdict would be {counted.word} "
+        f"With the {open_} of this run counted as failed the verdict would be {counted.word} "
         f"({points(counted.delta)} points {'lower' if counted.delta < 0 else 'higher'})."
     )

@@ -57,7 +57,7 @@ def pairing_notes(pairing: Pairing, b: RunCounts, new_never_passing: Sequence[st
 
 
 def manifest_notes(baseline: Manifest, candidate: Manifest) -> Iterator[Note]:
-    """What the two sessions say of themselves that differs, and whether the target changed at all."""
+    """What the two sessions say of themselves that differs."""
     if (failed := failed_gate(baseline)) is not None:
         yield failed
     if baseline.prompt != candidate.prompt:
@@ -66,11 +66,23 @@ def manifest_notes(baseline: Manifest, candidate: Manifest) -> Iterator[Note]:
             text="The two runs declare different prompts: "
             f"{baseline.prompt or 'none'} in the baseline, {candidate.prompt or 'none'} in this run.",
         )
+    if baseline.model != candidate.model:
+        yield Note(
+            code="model",
+            text="The two runs declare different models: "
+            f"{baseline.model or 'none'} in the baseline, {candidate.model or 'none'} in this run.",
+        )
     if baseline.dataset_version != candidate.dataset_version:
         yield Note(
             code="dataset_version",
             text="The two runs use different versions of the dataset: "
             f"{baseline.dataset_version or 'none'} and {candidate.dataset_version or 'none'}.",
+        )
+    digests = baseline.evaluation_digest, candidate.evaluation_digest
+    if None not in digests and digests[0] != digests[1]:
+        yield Note(
+            code="evaluation",
+            text="What evaluates changed between the two runs (crashlab_evaluation).",
         )
     keys = sorted(
         key
@@ -80,16 +92,6 @@ def manifest_notes(baseline: Manifest, candidate: Manifest) -> Iterator[Note]:
     if keys:
         text = f"The two runs ran in different environments ({', '.join(keys)})."
         yield Note(code="environment", text=text)
-    if (
-        baseline.target_digest is not None
-        and baseline.target_digest == candidate.target_digest
-        and baseline.prompt == candidate.prompt
-    ):
-        yield Note(
-            code="same_source",
-            text="The target is the same in both runs: this is a same-source control and says nothing "
-            "about a change.",
-        )
 
 
 def _cases(cases: Sequence[str]) -> str:

@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SIGNIFICANT = 0.05
+AA_NOISE = (
+    "The trials alone would prove a change, but runs of equal sources have differed as much (A/A factor), so "
+    "it is not proven."
+)
 
 NORMAL_HONESTY = (
     "The interval is a normal approximation over cases. Two equal runs show a false regression, or a false "
@@ -87,10 +91,24 @@ def inside_margin(half_width: float, possible_drop: float, margin: float) -> str
     )
 
 
-def not_inside_margin(possible_drop: float, possible_gain: float, margin: float) -> str:
-    """Why a margin leaves a comparison without a verdict."""
+def not_inside_margin(
+    possible_drop: float,
+    possible_gain: float,
+    margin: float,
+    *,
+    rounds: tuple[int | None, int | None],
+) -> str:
+    """Why a margin leaves a comparison without a verdict.
+
+    ``rounds`` how many more trials of every case would settle it, in this run alone and in both runs;
+    None where no reasonable number would.
+    """
     what = _possible(possible_drop) if possible_drop > margin else _possible(possible_gain, "rise")
-    return f"Not proven inside the margin of {points(margin)} points: {what}. More trials would settle it."
+    said = f"Not proven inside the margin of {points(margin)} points: {what}."
+    for more, where in zip(rounds, ("this run", "both runs"), strict=True):
+        if more:
+            return f"{said} About {count(more, 'more trial')} of every case in {where} would settle it."
+    return f"{said} More trials of these cases would hardly settle it."
 
 
 def no_verdict(delta: float | None) -> str:

@@ -109,7 +109,7 @@ def case_means(rows: pl.DataFrame, column: str) -> dict[str, float]:
 
 
 def basis_of(rows: pl.DataFrame) -> str | None:
-    """ "billed", "estimated", or both where trials differ; None without a cost."""
+    """How the costs are known: billed, estimated, or both where trials differ; None without a cost."""
     import polars as pl
 
     kinds = rows.filter(pl.col("cost_usd").is_not_null())["cost_basis"].drop_nulls().unique().sort().to_list()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.calibration import aa_factor
 from pytest_crashlab.compare.compare import CompareOptions, compare_runs, no_baseline
 from pytest_crashlab.compare.independence import with_warning
 from pytest_crashlab.compare.policies import decide
@@ -39,7 +40,7 @@ def conclude(store: Store, brief: Brief, baseline: StoredRun | None) -> Conclusi
     )
     run = replace(run, manifest=manifest)
     thresholds = check_thresholds(run, min_pass_rate=brief.min_pass_rate)
-    comparison = _compare(brief, run, baseline)
+    comparison = _compare(store, brief, run, baseline)
     gate = _gate(brief, run, comparison, thresholds)
     if gate is not None:
         _keep(store, brief, comparison, gate, compared=baseline is not None)
@@ -68,10 +69,14 @@ def conclude(store: Store, brief: Brief, baseline: StoredRun | None) -> Conclusi
     )
 
 
-def _compare(brief: Brief, run: StoredRun, baseline: StoredRun | None) -> Comparison | None:
+def _compare(store: Store, brief: Brief, run: StoredRun, baseline: StoredRun | None) -> Comparison | None:
     if brief.reason is None:
         return None
-    options = CompareOptions(method=brief.method, margin=brief.margin)
+    options = CompareOptions(
+        method=brief.method,
+        margin=brief.margin,
+        aa_factor=None if baseline is None else aa_factor(store, run.manifest),
+    )
     if baseline is None:
         return no_baseline(run, brief.reason, options) if brief.bootstrapping else None
     return compare_runs(baseline, run, options)

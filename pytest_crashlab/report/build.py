@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from math import fsum
 from typing import TYPE_CHECKING
 
@@ -93,20 +94,8 @@ def session_summary(
             disagreement=numbers.disagreement,
         ),
         usage=tuple(
-            views.UsageView(
-                name=u.name,
-                unit=u.unit,
-                value=u.value,
-                low=u.low,
-                high=u.high,
-                total=u.total,
-                trials=u.trials,
-                of=u.of,
-                cases=u.cases,
-                basis=u.basis,
-                why=u.why,
-            )
-            for u in run_usage(run)
+            views.UsageView(**{field.name: getattr(used, field.name) for field in fields(views.UsageView)})
+            for used in run_usage(run)
         ),
         anomalies=tuple(views.ReasonView(code=a.code, text=a.text) for a in anomalies(run)),
         scheduled=counts.scheduled,
@@ -221,6 +210,13 @@ def verdict_view(comparison: Comparison, candidate: StoredRun | None = None) -> 
         honesty=comparison.honesty,
         interleaved=comparison.interleaved,
         aa_factor=comparison.aa_factor,
+        claim=None if comparison.claim is None else comparison.claim.kind.value,
+        claim_text=None if comparison.claim is None else comparison.claim.text,
+        trial_pairs=comparison.trial_pairs,
+        deltas=tuple(
+            views.DeltaView(**{field.name: getattr(delta, field.name) for field in fields(views.DeltaView)})
+            for delta in comparison.deltas
+        ),
         new_cases_never_passing=comparison.new_cases_never_passing,
     )
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.padding import Padding
 from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count, points, several
-from pytest_crashlab.report.figures import percent, points_interval, signed_points, text
+from pytest_crashlab.report.figures import (
+    amount,
+    change,
+    change_interval,
+    percent,
+    points_interval,
+    signed_points,
+    text,
+)
 from pytest_crashlab.report.layout import indented, unbroken
 
 if TYPE_CHECKING:
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.report import views
 
 _STYLES = {"Regressed": "bold red", "Improved": "bold green"}
+_PROVEN_WORDS = {-1: "proven lower", 0: "not proven", 1: "proven higher"}
 _PROVEN = {-1: "proven worse", 0: "moved, not proven", 1: "proven better"}
 MOST_MOVED = 10
 
@@ -36,11 +46,15 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
     if card.word == "No verdict" and card.delta is not None:
         yield indented("The numbers below are not a verdict.")
     if card.delta is not None:
+        yield from _paired(card)
         yield from _intervals(card)
     yield from _compared(card)
     yield from _moved(card.moved, most_moved)
     for note in card.notes:
         yield indented(f"Note: {text(note.text)}")
+    yield from _deltas(card.deltas, full=most_moved == 0)
+    if card.claim_text is not None:
+        yield indented(text(card.claim_text))
     if card.delta is None:
         return
     yield indented(
@@ -48,6 +62,34 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
         + ("not calibrated." if card.aa_factor is None else f"{card.aa_factor:.2f}.")
     )
     yield indented(text(card.honesty))
+
+
+def _deltas(deltas: Sequence[views.DeltaView], *, full: bool) -> Iterator[RenderableType]:
+    """What else differs: all of it, or what was asked for and what is proven."""
+    shown = [d for d in deltas if full or d.group == "outcome" or d.proven]
+    if not shown:
+        return
+    yield indented("Beside the verdict (each case once; 95 %, these cases; time, tokens, cost: new cases)")
+    for delta in shown:
+        yield Padding(Text(_delta(delta)), (0, 0, 0, 4))
+
+
+def _delta(delta: views.DeltaView) -> str:
+    """One number: "check tone: 100.0 % -> 96.0 % (-4.0 points, -8.1 to 0.0), not proven; 50 and 50 ..."."""
+    name = {"check": "check ", "outcome": "outcome "}.get(delta.group, "") + text(delta.name)
+    said = f"{name}: {amount(delta.a, delta.unit)} -> {amount(delta.b, delta.unit)}"
+    if delta.delta is not None:
+        interval = change_interval(delta.low, delta.high, delta.unit)
+        said += f" ({change(delta.delta, delta.unit)}, {interval})"
+    tested = delta.p is not None and delta.group != "measure"
+    words = [
+        _PROVEN_WORDS[delta.proven] if tested else None,
+        "exploratory" if delta.exploratory else None,
+        delta.basis,
+    ]
+    said = ", ".join([said, *(word for word in words if word)])
+    why = "" if delta.why is None else f" ({text(delta.why)})"
+    return f"{said}; {delta.a_n} and {delta.b_n} {text(delta.of)}{why}"
 
 
 def rates_line(card: views.VerdictView) -> str:
@@ -68,6 +110,13 @@ def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
         )
     if card.margin is not None:
         yield indented(f"Margin: {points(card.margin)} points.")
+
+
+def _paired(card: views.VerdictView) -> Iterator[RenderableType]:
+    if card.trial_pairs is not None:
+        yield indented(
+            f"Both runs share their seeds: {count(card.trial_pairs, 'pair')} of trials compared, one by one."
+        )
 
 
 def _compared(card: views.VerdictView) -> Iterator[RenderableType]:

@@ -34,6 +34,38 @@ def points_interval(low: float | None, high: float | None) -> str:
     return DASH if low is None or high is None else f"{signed_points(low)} to {signed_points(high)} points"
 
 
+def amount(value: float | None, unit: str) -> str:
+    """A number in its unit: a share as percent, seconds, US dollars, tokens; four digits that count."""
+    if value is None:
+        return DASH
+    if unit == "share":
+        return percent(value)
+    return f"{_digits(value)} {unit}"
+
+
+def change(value: float | None, unit: str) -> str:
+    """A difference with its sign, shares in points."""
+    if value is None:
+        return DASH
+    if unit == "share":
+        return f"{signed_points(value)} points"
+    sign = "+" if value > 0 else ""
+    return f"{sign}{_digits(value)} {unit}"
+
+
+def change_interval(low: float | None, high: float | None, unit: str) -> str:
+    """An interval of differences; a bound that is not known is a dash."""
+    if low is None and high is None:
+        return DASH
+    if unit == "share":
+        return f"{signed_points(low)} to {signed_points(high)}"
+    return " to ".join(DASH if bound is None else f"{bound:+.4g}" for bound in (low, high))
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
 def text(value: str | None) -> str:
     r"""Foreign text made safe for a terminal: one line, no escapes, nothing invisible that acts.
 

@@ -16,23 +16,22 @@ _MOST = 200
 
 def first_messages(run: StoredRun, cases: Iterable[str]) -> dict[str, str]:
     """For each of ``cases`` what its first failed or crashed trial said, with the label and the line."""
-    wanted, found = set(cases), {}
-    for row in _deciding(run):
-        if row["case"] in wanted and row["case"] not in found and row["kind"] in {"fail", "crash"}:
-            found[row["case"]] = f"trial {row['trial']}: {_said(row)}"
-    return found
+    import polars as pl
+
+    wanted = pl.Series(list(cases), dtype=pl.String)
+    failed = run.trials.filter(
+        pl.col("deciding") & pl.col("kind").is_in(["fail", "crash"]) & pl.col("case").is_in(wanted.implode())
+    )
+    first = failed.sort("trial").unique("case", keep="first", maintain_order=True)
+    return {row["case"]: f"trial {row['trial']}: {_said(row)}" for row in first.iter_rows(named=True)}
 
 
 def trial_lines(run: StoredRun, case: str) -> Iterator[str]:
     """Every trial of ``case``: outcome, where it was assigned, what it said in full."""
-    for row in _deciding(run):
-        if row["case"] == case:
-            yield f"trial {row['trial']}: {_head(row)} in {row['duration']:.2f} s"
-            yield from (f"  {text(line)}" for line in (row["message"] or "").splitlines() if line.strip())
-
-
-def _deciding(run: StoredRun) -> Iterator[dict[str, Any]]:
-    return iter(run.trials.filter(run.trials["deciding"]).sort("case", "trial").iter_rows(named=True))
+    rows = run.trials.filter(run.trials["deciding"] & (run.trials["case"] == case)).sort("trial")
+    for row in rows.iter_rows(named=True):
+        yield f"trial {row['trial']}: {_head(row)} in {row['duration']:.2f} s"
+        yield from (f"  {text(line)}" for line in (row["message"] or "").splitlines() if line.strip())
 
 
 def _head(row: dict[str, Any]) -> str:

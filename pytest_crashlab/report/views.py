@@ -165,6 +165,33 @@ class ReasonView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaView:
+    """A number of both runs beside each other; ``why`` a dash stands where one does.
+
+    ``group`` rate, check, outcome or measure; ``a_n`` and ``b_n`` trials behind it, in words ``of``;
+    ``proven`` -1 lower, +1 higher, 0 not proven. ``exploratory``: named after the run.
+    """
+
+    group: str
+    name: str
+    unit: str
+    a: float | None
+    b: float | None
+    a_n: int
+    b_n: int
+    of: str
+    cases: int
+    delta: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    proven: int
+    why: str | None
+    exploratory: bool
+    basis: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictView:
     """The verdict card.
 
@@ -203,6 +230,10 @@ class VerdictView:
     honesty: str
     interleaved: bool
     aa_factor: float | None
+    claim: str | None
+    claim_text: str | None
+    trial_pairs: int | None
+    deltas: tuple[DeltaView, ...]
     new_cases_never_passing: tuple[str, ...]
 
     @property

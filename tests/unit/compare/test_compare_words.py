@@ -155,7 +155,7 @@ def test_a_margin_that_the_interval_leaves_gives_no_verdict_that_trials_would_se
     assert (reason.code, reason.measurable) == ("not_inside_margin", True)
     assert reason.text == (
         "Not proven inside the margin of 6.0 points: a drop of up to 6.0 points is possible. "
-        "More trials would settle it."
+        "About 1 more trial of every case in both runs would settle it."
     )
     assert comparison.sentence == "Pass rate the same as the baseline. This is not a verdict."
 
@@ -251,7 +251,7 @@ def test_the_same_target_is_a_control(store):
     baseline = record(store, {"t": "PPPP"}, run_id="a", target_digest="d")
     same = compare_runs(baseline, record(store, {"t": "PPPP"}, run_id="b", target_digest="d"))
     changed = compare_runs(baseline, record(store, {"t": "PPPP"}, run_id="c", target_digest="e"))
-    assert [n.code for n in same.notes] == ["same_source"]
+    assert (same.notes, same.claim.kind) == ((), "same-source control")
     assert changed.notes == ()
 
 
