@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_crashlab.errors import BadInput as BadInput
     from pytest_crashlab.stats.balance import fisher_imbalance as fisher_imbalance
     from pytest_crashlab.stats.cases import CaseTests as CaseTests
     from pytest_crashlab.stats.cases import case_tests as case_tests
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pytest_crashlab.stats.drift import DriftGuard as DriftGuard
     from pytest_crashlab.stats.drift import drift_guard as drift_guard
     from pytest_crashlab.stats.drift import noise_factor as noise_factor
-    from pytest_crashlab.stats.inputs import BadInput as BadInput
     from pytest_crashlab.stats.intervals import clopper_pearson as clopper_pearson
     from pytest_crashlab.stats.intervals import jeffreys as jeffreys
     from pytest_crashlab.stats.intervals import newcombe as newcombe

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_crashlab.stats.inputs import BadInput, whole
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import whole
 from pytest_crashlab.stats.stratified import log_hypergeometric
 
 

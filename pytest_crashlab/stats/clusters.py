@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pytest_crashlab.stats.inputs import BadInput, Bools, Counts, Floats, Ints, counts, same_length
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import Bools, Counts, Floats, Ints, counts, same_length
 
 LEVEL = 0.005
 """Of each of the two tests, so that a clean run raises a false alarm in 1 of 100."""
@@ -108,17 +109,23 @@ def _p_values(
     return (scan_hits + 1) / (done + 1), (run_hits + 1) / (done + 1)
 
 
-def _surplus(residual: Floats, width: int) -> Floats:
+def _totals(residual: Floats) -> Floats:
+    """Running sums of each row, from 0 on."""
     total = np.zeros((residual.shape[0], residual.shape[1] + 1))
     np.cumsum(residual, axis=1, out=total[:, 1:])
-    width = min(width, residual.shape[1])
+    return total
+
+
+def _surplus(total: Floats, width: int) -> Floats:
+    width = min(width, total.shape[1] - 1)
     result: Floats = (total[:, width:] - total[:, :-width]) / np.sqrt(width)
     return result
 
 
 def _scans(residual: Floats, widths: list[int]) -> Floats:
     """The largest surplus in any window, one a row."""
-    result: Floats = np.max([_surplus(residual, width).max(axis=1) for width in widths], axis=0)
+    total = _totals(residual)
+    result: Floats = np.max([_surplus(total, width).max(axis=1) for width in widths], axis=0)
     return result
 
 
@@ -144,7 +151,8 @@ def _run_at(fails: Bools) -> tuple[int, int]:
 
 def _window_at(fails: Bools, expected: Floats, widths: list[int]) -> tuple[int, int]:
     """The window with the largest surplus, from its first to its last failure."""
-    surplus = [_surplus(fails[None] - expected, width)[0] for width in widths]
+    total = _totals(fails[None] - expected)
+    surplus = [_surplus(total, width)[0] for width in widths]
     best = int(np.argmax([s.max() for s in surplus]))
     start = int(surplus[best].argmax())
     (inside,) = np.nonzero(fails[start : start + widths[best]])

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_crashlab.stats.inputs import BadInput, Counts, paired_arms
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import Counts, paired_arms
 from pytest_crashlab.stats.intervals import Z95
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import math
 
 from scipy import special
 
-from pytest_crashlab.stats.inputs import BadInput, share
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import share
 
 Z95 = 1.959963984540054
 """Two-sided 95 % point of the normal distribution."""

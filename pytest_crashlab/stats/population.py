@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from pytest_crashlab.stats.inputs import BadInput, Counts, Floats, Reals, paired_arms
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import Counts, Floats, Reals, paired_arms
 from pytest_crashlab.stats.intervals import t95
 from pytest_crashlab.stats.mover import clustered_mover
 from pytest_crashlab.stats.verdict import is_significant

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from scipy import special
 
-from pytest_crashlab.stats.inputs import BadInput, Counts, arm, counts, same_length, share
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import Counts, arm, counts, same_length, share
 from pytest_crashlab.stats.roots import crossing
 from pytest_crashlab.stats.simulate import simulated_power
 from pytest_crashlab.stats.suite import SuiteModel, fit_suite

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_crashlab.stats.inputs import BadInput, Counts, Reals, counts, same_length, share
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import Counts, Reals, counts, same_length, share
 from pytest_crashlab.stats.mover import clustered_wilson
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_crashlab.stats.inputs import BadInput, Counts, Floats, Ints, arm, counts, same_length
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import Counts, Floats, Ints, arm, counts, same_length
 from pytest_crashlab.stats.mover import clustered_wilson
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from scipy import special
 
-from pytest_crashlab.stats.inputs import BadInput, Floats, Reals, share, whole
+from pytest_crashlab.errors import BadInput
+from pytest_crashlab.stats.inputs import Floats, Reals, share, whole
 from pytest_crashlab.stats.roots import crossing
 
 _FAR = 8.0
