@@ -22,15 +22,18 @@ FAR_BELOW = 0.5
 _LIMIT_WORDS = "(?i)timed?[ _-]?out|wall_clock|deadline|exhausted|horizon"
 
 
-def anomalies(run: StoredRun) -> tuple[Note, ...]:
-    """Everything about ``run`` that asks for a look at the instrument rather than at the target."""
+def anomalies(run: StoredRun, *, scanned: bool = False) -> tuple[Note, ...]:
+    """Everything about ``run`` that asks for a look at the instrument rather than at the target.
+
+    ``scanned``: a comparison has looked for clusters in time already, and has its own reason for them.
+    """
     import polars as pl
 
     deciding = run.trials.filter(pl.col("deciding") & pl.col("kind").is_not_null()).with_columns(
         pl.col("kind").cast(pl.String)
     )
     return (
-        *_clustered(run, deciding),
+        *_clustered(run, deciding, scanned=scanned),
         *_replayed(run),
         *_early_limits(deciding),
         *_one_label(deciding),
@@ -40,7 +43,7 @@ def anomalies(run: StoredRun) -> tuple[Note, ...]:
     )
 
 
-def _clustered(run: StoredRun, deciding: pl.DataFrame) -> Iterator[Note]:
+def _clustered(run: StoredRun, deciding: pl.DataFrame, *, scanned: bool) -> Iterator[Note]:
     import polars as pl
 
     failures = deciding.filter(pl.col("decision").cast(pl.String) == Decision.FAIL.value)
@@ -54,7 +57,7 @@ def _clustered(run: StoredRun, deciding: pl.DataFrame) -> Iterator[Note]:
                 "trials of a case ran one after another, or in an order that is not known.",
             )
         return
-    cluster = failure_cluster(run)
+    cluster = None if scanned else failure_cluster(run)
     if cluster is not None:
         yield Note(
             code="clustered_failures",

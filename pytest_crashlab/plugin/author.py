@@ -112,7 +112,7 @@ class Trial:
         the instrument failed; what follows is verification. ``horizon`` the target's declared limit
         in ``unit``. Also ``async with``. May be entered once.
         """
-        if horizon is not None and not horizon > 0:
+        if horizon is not None and not 0 < horizon < math.inf:
             raise InstrumentFailure("misdeclared", f"trial.run(horizon={horizon!r}): give a number above 0")
         if horizon is not None and unit is None:
             raise InstrumentFailure("misdeclared", 'trial.run(horizon=...) needs its unit, e.g. unit="turns"')

@@ -59,6 +59,7 @@ def session_summary(
     ``baseline_line`` which baseline was chosen and why; ``next_commands`` what to type next.
     """
     counts = numbers.counts
+    scanned = comparison is not None and bool(comparison.baseline_id)
     gated = _gated(comparison, thresholds)
     return views.SessionView(
         run=run_view(run.manifest),
@@ -97,7 +98,7 @@ def session_summary(
             views.UsageView(**{field.name: getattr(used, field.name) for field in fields(views.UsageView)})
             for used in run_usage(run)
         ),
-        anomalies=tuple(views.ReasonView(code=a.code, text=a.text) for a in anomalies(run)),
+        anomalies=tuple(views.ReasonView(code=a.code, text=a.text) for a in anomalies(run, scanned=scanned)),
         scheduled=counts.scheduled,
         decided=counts.decided,
         undecided=counts.undecided,

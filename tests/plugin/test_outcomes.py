@@ -212,6 +212,22 @@ def test_nan_progress(trial):
     with trial.run(horizon=5, unit="turns") as target: target.t = float("nan")
     amount(trial)
 
+def test_negative_progress(trial):
+    with trial.run(horizon=5, unit="turns") as target: target.t = -1
+    amount(trial)
+
+def test_endless_horizon(trial):
+    with trial.run(horizon=float("inf"), unit="turns"): pass
+    amount(trial)
+
+def test_nan_horizon(trial):
+    with trial.run(horizon=float("nan"), unit="turns"): pass
+    amount(trial)
+
+def test_horizon_without_unit(trial):
+    with trial.run(horizon=5): pass
+    amount(trial)
+
 def test_pass_label_then_assertion(trial):
     amount(trial)
     trial.outcome("refunded")
@@ -250,6 +266,10 @@ EVAL_OUTCOMES = {
     "check_twice": ("misdeclared", "verify"),
     "bad_progress": ("misdeclared", "verify"),
     "nan_progress": ("misdeclared", "verify"),
+    "negative_progress": ("misdeclared", "verify"),
+    "endless_horizon": ("misdeclared", "prepare"),
+    "nan_horizon": ("misdeclared", "prepare"),
+    "horizon_without_unit": ("misdeclared", "prepare"),
     "pass_label_then_assertion": ("misdeclared", "verify"),
     "fail_label_then_assertion": ("wrong_amount", "verify"),
     "swallowed_error_is_judged_by_checks": ("refunded", "verify"),
