@@ -16,11 +16,9 @@ _MOST = 200
 
 def first_messages(run: StoredRun, cases: Iterable[str]) -> dict[str, str]:
     """For each of ``cases`` what its first failed or crashed trial said, with the label and the line."""
-    import polars as pl
-
-    wanted = pl.Series(list(cases), dtype=pl.String)
-    failed = run.trials.filter(
-        pl.col("deciding") & pl.col("kind").is_in(["fail", "crash"]) & pl.col("case").is_in(wanted.implode())
+    trials = run.trials
+    failed = trials.filter(
+        trials["deciding"] & trials["kind"].is_in(["fail", "crash"]) & trials["case"].is_in(list(cases))
     )
     first = failed.sort("trial").unique("case", keep="first", maintain_order=True)
     return {row["case"]: f"trial {row['trial']}: {_said(row)}" for row in first.iter_rows(named=True)}

@@ -582,3 +582,13 @@ def test_diff_names_the_file_in_the_gate_that_it_announces(shared, ok, tmp_path)
     ok(shared, "baseline", "export", "main", str(path))
     out = ok(shared, "diff", str(path), WORSE)
     assert f"--baseline {path}' would end with 1." in out
+
+
+def test_an_outcome_named_after_the_run_is_exploratory(shared, ok):
+    card = json.loads(ok(shared, "diff", BASE, WORSE, "--outcome", "failed,crashed", "--json"))["verdict"]
+    found = {d["name"]: d for d in card["deltas"] if d["group"] == "outcome"}
+    assert {name: d["exploratory"] for name, d in found.items()} == {"failed": True, "crashed": True}
+    assert found["failed"]["b"] == pytest.approx(0.1)
+    assert found["crashed"]["why"] == "assigned in neither run"
+    drawn = ok(shared, "gate", WORSE, "--baseline", BASE, "--outcome", "failed", code=1)
+    assert "outcome failed: 0.0 % -> 10.0 %" in drawn

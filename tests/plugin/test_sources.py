@@ -87,3 +87,36 @@ def test_a_shared_seed_needs_a_baseline(project):
     result = project.runpytest_inprocess(*LOAD, "--trials=2", "--crashlab-seed=baseline")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*--crashlab-seed=baseline needs a baseline: name one with --baseline*"])
+
+
+def test_a_session_says_what_it_compared(project):
+    project.runpytest_inprocess(*LOAD, "--trials=4", "--save-baseline=main", "--baseline=main")
+    project.path.joinpath("agent.py").write_text("ANSWER = 41\n", "utf-8")
+    result = project.runpytest_inprocess(
+        *LOAD, "--baseline=main", "--crashlab-seed=baseline", "--crashlab-outcome=failed"
+    )
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "*Both runs share their seeds: 4 pairs of trials compared, one by one.",
+            "*outcome failed: 0.0 % -> 0.0 % (0.0 points, *), not proven; 4*",
+            "*What changed: the target's source.",
+            "*A/A factor): not calibrated.",
+        ]
+    )
+
+
+def test_equal_runs_calibrate_the_next_one(project):
+    project.makepyfile(
+        test_agent="""
+            import os
+
+            def test_answer(trial):
+                assert trial.number <= int(os.environ["PASSES"])
+            """
+    )
+    for passes in (2, 4, 3):
+        project._monkeypatch.setenv("PASSES", str(passes))
+        result = project.runpytest_inprocess(*LOAD, "--trials=4", "--save-baseline=main", "--baseline=main")
+    # 2 of 4 and 4 of 4: d = 1/2, v = 6 * 2 / (7 * 4 * 4) = 3/28, d^2 / v = 7/3
+    result.stdout.fnmatch_lines(["*Same-source control: *", "*A/A factor): 2.33."])
