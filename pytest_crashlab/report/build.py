@@ -6,9 +6,7 @@ from dataclasses import fields
 from math import fsum
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.compare.anomalies import anomalies
 from pytest_crashlab.compare.policies import headline
-from pytest_crashlab.compare.usage import run_usage
 from pytest_crashlab.report import views
 from pytest_crashlab.report.messages import first_messages
 
@@ -58,6 +56,10 @@ def session_summary(
     ``comparison`` None: no baseline was asked for; ``gate`` None: nothing is gated;
     ``baseline_line`` which baseline was chosen and why; ``next_commands`` what to type next.
     """
+    # Here, since a list of runs is drawn without numpy.
+    from pytest_crashlab.compare.anomalies import anomalies
+    from pytest_crashlab.compare.usage import run_usage
+
     counts = numbers.counts
     scanned = comparison is not None and bool(comparison.baseline_id)
     gated = _gated(comparison, thresholds)
