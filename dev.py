@@ -62,7 +62,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
         ("-m", "tox", "-e", "compat", "--"),
     ),
     "bench": (
-        "measure what trials cost beside pytest-repeat: trials, collection, finish, growth, workers, unused",
+        "measure what trials cost beside pytest-repeat: trials, collection, finish, growth, workers ...",
         ("bench",),
         ("benchmarks/overhead.py",),
     ),

@@ -1,6 +1,6 @@
 """What trials cost beside pytest-repeat, and what a session costs that does not use the plugin.
 
-    python benchmarks/overhead.py [trials collection finish growth workers unused ...] [--rounds N]
+    python benchmarks/overhead.py [trials collection finish growth workers unused isolation] [--rounds N]
 
 Each figure comes from real sessions in processes of their own. The variants of a row take turns, and
 the least processor time of all rounds counts: what else the machine does only ever adds to it.
@@ -230,7 +230,23 @@ def unused(rounds: int) -> None:
     print(f"{more:.0f} ms more, of {costs['without'].cpu * 1000:.0f} ms")
 
 
-PARTS = {f.__name__: f for f in (trials, collection, finish, growth, workers, unused)}
+def isolation(rounds: int) -> None:
+    """Fresh worker processes for each round, beside workers that stay."""
+    print("\n### 100 trivial tests x 5 trials with two workers: each round in fresh ones\n")
+    with tempfile.TemporaryDirectory() as folder:
+        write_suite(Path(folder), 100)
+        common = (*XDIST, *CRASHLAB, "-n2", "--trials=5")
+        costs = in_turn(
+            Path(folder),
+            rounds,
+            {"workers that stay": common, "fresh ones": (*common, "--crashlab-isolation=round")},
+        )
+    table(costs, beside="workers that stay")
+    more = costs["fresh ones"].cpu - costs["workers that stay"].cpu
+    print(f"\n{more / 8:.2f} CPU s for each of 8 more workers, that import and collect the suite")
+
+
+PARTS = {f.__name__: f for f in (trials, collection, finish, growth, workers, unused, isolation)}
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ class WorkerCluster:
             f"{_OPENING}: {self.worker} failed {self.failures} of {count(self.trials, 'trial')} where "
             f"{self.expected:.1f} are expected (p = {max(self.p, 0.0001):.4f}); trials of one process share "
             "its module state, caches and hash seed, so intervals may be too narrow. "
-            "Several short sessions, each in fresh processes, tell it from the target."
+            "--crashlab-isolation=round, fresh processes for each round of trials, tells it from the target."
         )
 
 

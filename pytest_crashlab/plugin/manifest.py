@@ -43,6 +43,7 @@ def new_manifest(session: RunSession) -> Manifest:
         external_id=settings.external_id,
         argv=[str(argument) for argument in session.config.invocation_params.args],
         trial_order=settings.order,
+        isolation=settings.isolation,
         seed=session.seed,
         seed_source="baseline" if settings.shared_seed else "drawn" if settings.seed is None else "given",
         model=settings.model,

@@ -22,12 +22,19 @@ OnMissing = Literal["gate", "note"]
 POLICIES = ("regressions", "strict", "report")
 METHODS = ("mid-p", "exact", "normal")
 ORDERS = ("rounds", "cases")
+ISOLATIONS = ("none", "round")
 
 # (flag, ini key or None, metavar, help): all of them are plain strings here and validated in
 # ``Settings.of``, so that a wrong value gets one sentence instead of argparse's usage text.
 _VALUED = (
     ("--trials", "crashlab_trials", "N|off", "run every test N times; off: no trials, nothing recorded"),
     ("--trial-order", "crashlab_trial_order", "ORDER", "rounds (default): all cases once, then again; cases"),
+    (
+        "--crashlab-isolation",
+        "crashlab_isolation",
+        "HOW",
+        "none (default); round: fresh worker processes for each round of trials (needs -n)",
+    ),
     ("--baseline", "crashlab_baseline", "REF", "the run to compare with: a branch, a run id, release:X ..."),
     ("--save-baseline", None, "NAME", "promote this run to be the baseline NAME when the gate passes"),
     (
@@ -117,6 +124,7 @@ class Settings:
     trials: int | None
     ini_trials: int | None
     order: Order
+    isolation: str
     baseline: str | None
     save_baseline: str | None
     min_pass_rate: float | None
@@ -155,6 +163,7 @@ class Settings:
             trials=flag_trials,
             ini_trials=ini_trials,
             order=cast("Order", read.choice("--trial-order", "crashlab_trial_order", ORDERS)),
+            isolation=read.choice("--crashlab-isolation", "crashlab_isolation", ISOLATIONS),
             baseline=read.value("--baseline", "crashlab_baseline"),
             save_baseline=read.value("--save-baseline"),
             min_pass_rate=read.share("--min-pass-rate", "crashlab_min_pass_rate", points=False),
@@ -192,7 +201,9 @@ class _Reader:
     """Flags before ini keys, with the name that a message should blame."""
 
     # What changes where or how, but asks for no trials by itself.
-    _PASSIVE = frozenset({"--crashlab-store", "--crashlab-unsupported", "--trial-order"})
+    _PASSIVE = frozenset(
+        {"--crashlab-store", "--crashlab-unsupported", "--trial-order", "--crashlab-isolation"}
+    )
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from pytest_crashlab.errors import CrashlabError, StoreError, UsageError
-from pytest_crashlab.plugin import conflicts, gating, manifest, resume
+from pytest_crashlab.plugin import conflicts, gating, manifest, resume, rounds
 from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.fanout import Selection
@@ -70,6 +70,8 @@ class RunSession:
     def start(self) -> None:
         """Open the store and resolve the baseline; raises ``UsageError`` where that cannot be."""
         conflicts.refuse(self.config)
+        if self.settings.isolation == "round":
+            rounds.refuse(self.config, self.settings.order)
         from pytest_crashlab.store.runs import Store
 
         self.started = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.plugin import rounds
 from pytest_crashlab.plugin.manifest import is_partial
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def header_lines(session: RunSession) -> list[str]:
         lines.append(
             f"crashlab: goes on with run {session.run_id}: {planned - decided} of {planned} trials are left"
         )
+    if session.started:
+        lines += rounds.header(session.settings.isolation)
     line, resolution = baseline_line(session), session.resolution
     if line is not None and resolution is not None:
         lines += [f"crashlab: {line}", *(f"crashlab: note: {note.text}" for note in resolution.notes)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_crashlab.plugin import rounds
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.gating import GatedCases
 from pytest_crashlab.plugin.process import WORKER_INPUT
@@ -73,6 +74,12 @@ class ControllerHooks:
 
     def __init__(self, session: RunSession) -> None:
         self._session = session
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config) -> rounds.RoundScheduling | None:
+        """Deal out trials by rounds, where each is to have processes of its own."""
+        chosen = self._session.settings.isolation == "round" and config.option.dist == "load"
+        return rounds.make_scheduler(config) if chosen else None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -86,6 +86,7 @@ class Manifest(BaseModel):
     evaluation_digest: str | None = None
     sources: dict[str, dict[str, str]] = {}
     seed_source: str | None = None
+    isolation: str | None = None
     interleaved: str | None = None
     declared_outcomes: list[str] = []
     summary: dict[str, Any] | None = None
