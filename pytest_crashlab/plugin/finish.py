@@ -63,7 +63,8 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
 
 def _brief(session: RunSession, status: RunStatus) -> Brief:
     settings, config = session.settings, session.config
-    writer = config.get_terminal_writer()
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    writer = None if terminal is None else config.get_terminal_writer()
     in_place = settings.store == config.rootpath / ".crashlab"
     return Brief(
         store=settings.store,
@@ -82,8 +83,8 @@ def _brief(session: RunSession, status: RunStatus) -> Brief:
         baseline_option=settings.baseline,
         saving=settings.save_baseline is not None,
         display=Display(
-            width=writer.fullwidth,
-            color=writer.hasmarkup,
+            width=80 if writer is None else writer.fullwidth,
+            color=writer is not None and writer.hasmarkup,
             encoding=getattr(sys.stdout, "encoding", None) or "utf-8",
             quiet=config.option.verbose < 0,
         ),

@@ -20,6 +20,8 @@ from pytest_crashlab.plugin.compat import case_id_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pytest_crashlab.store.schema import Manifest
+
 OPTION = "--crashlab-isolation=round"
 # A worker starts an item when it knows the one after it, so two are the least to keep it busy.
 _AHEAD = 2
@@ -43,6 +45,12 @@ def refuse(config: pytest.Config, order: str) -> None:
         )
 
 
+def refuse_shared(found: Manifest, isolation: str) -> None:
+    """Raise ``UsageError`` where a run whose rounds had processes of their own would go on without."""
+    if found.isolation == "round" != isolation:
+        raise UsageError(f"run {found.id} was made with {OPTION}; give it again to go on with the run")
+
+
 def header(isolation: str) -> list[str]:
     """What the session's header says about the processes of trials."""
     if isolation != "round":
@@ -58,7 +66,7 @@ def make_scheduler(config: pytest.Config) -> RoundScheduling:
 
     start_like = getattr(config.pluginmanager.get_plugin("dsession"), "_clone_node", None)
     if start_like is None:
-        raise UsageError(f"{OPTION} does not know this version of pytest-xdist; use 3.6 to 3.8")
+        raise pytest.UsageError(f"{OPTION} does not know this version of pytest-xdist; use 3.6 to 3.8")
     return RoundScheduling(config, workers=len(parse_tx_spec_config(config)), start_like=start_like)
 
 
@@ -117,6 +125,8 @@ class RoundScheduling:
         found = list(collection)
         if self.collection is not None and not self._same(self.collection, found, "the first round", node):
             node.shutdown()
+            self._rounds.clear()
+            self._pending.clear()  # what is left stays missing
             return
         self._collections[node] = found
 
@@ -148,8 +158,14 @@ class RoundScheduling:
         raise NotImplementedError
 
     def remove_node(self, node: Any) -> str | None:
-        """A worker is gone; return the trial it died in, None where it had nothing left."""
+        """A worker is gone; return the trial it died in, None where it had nothing left.
+
+        One that ended has its process ended too: it would stay, with its memory, to the end of the
+        session.
+        """
         left = self._sent.pop(node)
+        if getattr(node, "workeroutput", None) is not None:
+            node.gateway.exit()
         self._collections.pop(node, None)
         crashed = None
         if left and self.collection is not None:

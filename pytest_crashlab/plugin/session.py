@@ -98,6 +98,7 @@ class RunSession:
         resume.refuse_changed_target(found, self.config.rootpath)
         resume.refuse_changed_sources(found, *manifest.source_digests(self.config.rootpath, self.settings))
         resume.refuse_other_trials(found, self.settings.trials)
+        rounds.refuse_shared(found, self.settings.isolation)
         self.run_id = found.id
         self.seed = self.seed if found.seed is None else found.seed
         self.order = cast("Order", found.trial_order or self.order)

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from pytest_crashlab.errors import StoreError
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.store import Store
 from pytest_crashlab.store.promotion import promotable
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pytest_crashlab.store import Manifest
 
 K, CASES = 4, 10
 SUITE = f"""
@@ -83,6 +86,18 @@ def kill(process: subprocess.Popen[bytes], target: str) -> None:
         os.kill(victim, signal.SIGKILL)
 
 
+def recover(store: Store, run_id: str) -> Manifest:
+    """Recover; where the kill came during the session's end, the process that seals the run goes on."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return store.recover(run_id)
+        except StoreError as error:
+            assert "being written by another process" in str(error)
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
 def one_kill(folder: Path, draw: random.Random, *, workers: str, target: str) -> RunStatus:
     """Run, kill, recover; hold what must be true. The status the killed session left."""
     folder.mkdir()
@@ -102,7 +117,7 @@ def one_kill(folder: Path, draw: random.Random, *, workers: str, target: str) ->
     store = Store.open(folder / ".crashlab")
     [run_id] = store.run_ids()
     left = store.manifest(run_id).status
-    recovered = store.recover(run_id)
+    recovered = recover(store, run_id)
     run = store.load(run_id)
 
     rows = run.trials.select("case", "trial", "attempt", "outcome").rows()

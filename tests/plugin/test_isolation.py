@@ -131,7 +131,9 @@ def test_the_session_stops_where_it_is_told_to(workers: Suite) -> None:
     assert result.ret == 2
     assert workers.runs()[0].status == "cancelled"
     left = workers.runs()[0].id
-    (workers.root / "test_it.py").write_text("def test_a(): pass\ndef test_b(): assert 0\n")
+    refused = workers.run(f"--crashlab-resume={left}")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: run {left} was made with {ROUND}; give it again to go on with the run" in refused.errlines
     workers.run(f"--crashlab-resume={left}", ROUND)
     assert workers.runs()[0].status == "completed"
     assert workers.outcomes() == {
@@ -151,6 +153,42 @@ def test_workers_that_collect_differently_are_told(workers: Suite) -> None:
     result = workers.run("--trials=2", ROUND)
     assert result.ret not in (0, 5)
     result.stdout.fnmatch_lines(["*Different tests were collected between*"])
+
+
+def test_a_later_round_that_collects_differently_ends_the_session_in_order(workers: Suite) -> None:
+    workers.files(
+        test_it="""
+        import os, pathlib, pytest
+        count = 3 if pathlib.Path("ran").exists() else 2
+        @pytest.mark.parametrize("case", range(count))
+        def test_a(case): pathlib.Path("ran").touch()
+        """
+    )
+    result = workers.run("--trials=3", ROUND)
+    assert result.ret not in (0, 3, 5)
+    result.stdout.fnmatch_lines(["*Different tests were collected between the first round and*"])
+    counts = workers.runs()[0].counts
+    assert counts is not None
+    assert (counts["passed"], counts["missing"]) == (2, 4)
+
+
+def test_workers_of_a_round_that_is_over_are_gone(workers: Suite) -> None:
+    """Their memory is not kept to the end of the session."""
+    workers.files(
+        test_it="""
+        import psutil, pytest
+        @pytest.mark.parametrize("case", range(4))
+        def test_a(case, request):
+            if "trial4" in request.node.nodeid:
+                siblings = psutil.Process().parent().children()
+                with open("alive", "a") as file:
+                    file.write(f"{sum(p.status() != psutil.STATUS_ZOMBIE for p in siblings)}\\n")
+        """
+    )
+    workers.run("--trials=4", ROUND, subprocess=True)
+    alive = [int(line) for line in (workers.root / "alive").read_text().split()]
+    assert len(alive) == 4
+    assert max(alive) <= 3  # of eight: two, and one that may still be on its way out
 
 
 @pytest.mark.parametrize(
