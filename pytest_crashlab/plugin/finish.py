@@ -86,7 +86,7 @@ def _brief(session: RunSession, status: RunStatus) -> Brief:
             width=80 if writer is None else writer.fullwidth,
             color=writer is not None and writer.hasmarkup,
             encoding=getattr(sys.stdout, "encoding", None) or "utf-8",
-            quiet=config.option.verbose < 0,
+            quiet=terminal is not None and config.option.verbose < 0,
         ),
     )
 
