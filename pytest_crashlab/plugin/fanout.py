@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
 from pytest_crashlab.records.case import CasePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from pytest_crashlab.plugin.options import Settings
     from pytest_crashlab.plugin.start import Starter
@@ -75,7 +77,8 @@ class Fanout:
         """Replace the selected cases in ``items`` by their trials."""
         try:
             if self._wanted(items):
-                self._expand(items)
+                with _no_garbage_collection():
+                    self._expand(items)
         except (CrashlabError, pytest.UsageError) as error:
             if not process.is_worker(config):
                 raise pytest.UsageError(str(error)) from None
@@ -133,6 +136,18 @@ class Fanout:
             ini=self.settings.ini_trials,
             baseline=baseline_k,
         )
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Trials live to the session's end: to look through all of them again and again finds nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _refuse_strangers(cases: list[CasePlan], gate: gating.GatedCases) -> None:
