@@ -45,6 +45,18 @@ def manifest_blockers(baseline: Manifest, candidate: Manifest, *, split: str | N
                 code=f"replayed_{arm}",
                 text=f"{name} holds replayed trials: they repeat an earlier run and measure nothing.",
             )
+    kinds = [(manifest.imported or {}).get("kinds") or {} for manifest in (baseline, candidate)]
+    if differing := sorted(
+        label for label in {*kinds[0]} & {*kinds[1]} if kinds[0][label] != kinds[1][label]
+    ):
+        first = differing[0]
+        yield Reason(
+            code="kinds_differ",
+            text=(
+                f"The two runs were imported with labels read differently: {several(differing)} "
+                f"({kinds[0][first]} in the baseline, {kinds[1][first]} in this run)."
+            ),
+        )
     if split == "holdout" and candidate.split != "holdout":
         yield Reason(
             code="holdout_wanted",

@@ -1,7 +1,7 @@
 """What differs between two runs beside the pass rate: rates, checks, outcomes, time, tokens, cost.
 
 All of it over the cases that both runs were asked and judged by alike, each case counted once. None of
-it is the verdict; an outcome that was named before the run counts for the gate.
+it is the verdict, and none of it changes the gate; an outcome that was named after the run is exploratory.
 """
 
 from __future__ import annotations

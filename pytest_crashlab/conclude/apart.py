@@ -64,7 +64,7 @@ def conclude_apart(brief: Brief, lock: int) -> Conclusion | None:
 
 
 def main() -> None:
-    """The process's own side: an brief on standard input, its conclusion on standard output."""
+    """The process's own side: a brief on standard input, its conclusion on standard output."""
     answer, sys.stdout = sys.stdout.buffer, sys.stderr  # nothing that is printed gets between
     brief: Brief = pickle.load(sys.stdin.buffer)  # noqa: S301 - what the process's parent wrote
     answer.write(pickle.dumps(_answer(brief)))

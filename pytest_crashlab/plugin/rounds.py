@@ -62,12 +62,12 @@ def header(isolation: str) -> list[str]:
 
 def make_scheduler(config: pytest.Config) -> RoundScheduling:
     """The scheduler for the controller's session. Raises ``UsageError`` for an xdist it does not know."""
-    from xdist.workermanage import parse_tx_spec_config  # type: ignore[import-untyped]
-
-    start_like = getattr(config.pluginmanager.get_plugin("dsession"), "_clone_node", None)
-    if start_like is None:
+    session = config.pluginmanager.get_plugin("dsession")
+    start_like = getattr(session, "_clone_node", None)
+    specs = getattr(getattr(session, "nodemanager", None), "specs", None)
+    if start_like is None or specs is None:
         raise pytest.UsageError(f"{OPTION} does not know this version of pytest-xdist; use 3.6 to 3.8")
-    return RoundScheduling(config, workers=len(parse_tx_spec_config(config)), start_like=start_like)
+    return RoundScheduling(config, workers=len(specs), start_like=start_like)
 
 
 class RoundScheduling:

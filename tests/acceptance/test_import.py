@@ -217,6 +217,21 @@ def test_an_imported_run_can_be_promoted_viewed_and_exported(tmp_path, capsys):
     assert load_run(file).trials.equals(run.trials)
 
 
+def test_imports_that_read_a_label_differently_get_no_verdict(tmp_path):
+    rows = [
+        {"case": f"c{i}", "trial": t, "outcome": "late" if t > 2 else "ok"}
+        for i in range(4)
+        for t in (1, 2, 3)
+    ]
+    path = json_lines(tmp_path / "t.jsonl", rows)
+    (failing,) = bring_in(tmp_path / "a", path, "--passed", "ok", "--failed", "late").values()
+    (undecided,) = bring_in(tmp_path / "b", path, "--passed", "ok", "--instrument", "late").values()
+    codes = {reason.code: reason.text for reason in compare_runs(failing, undecided).reasons}
+    assert "late (fail in the baseline, instrument in this run)" in codes["kinds_differ"]
+    (same,) = bring_in(tmp_path / "c", path, "--passed", "ok", "--failed", "late").values()
+    assert "kinds_differ" not in {reason.code for reason in compare_runs(failing, same).reasons}
+
+
 def test_no_session_goes_on_with_an_imported_run(tmp_path):
     (run,) = bring_in(tmp_path, json_lines(tmp_path / "t.jsonl", trials({"a": "P"}))).values()
     with pytest.raises(StoreError, match="was imported: there is no session to go on with"):
