@@ -5,15 +5,12 @@ Nothing heavy is imported here: a session that does not use the plugin must not 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from pytest_crashlab.plugin import marker_names
 from pytest_crashlab.plugin.fixtures import trial as trial
-from pytest_crashlab.plugin.options import add_options
-
-if TYPE_CHECKING:
-    from pytest_crashlab.plugin.start import Starter
+from pytest_crashlab.plugin.options import add_options, is_anything_set
+from pytest_crashlab.plugin.watch import Watch
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,9 +27,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Start a run when an option, ini key or the xdist controller asks for one."""
-    from pytest_crashlab.plugin.start import Starter
+    """Start a run when an option or ini key asks for one; else watch for a marker that does."""
+    marker_names.register_markers(config)
+    if is_anything_set(config):
+        from pytest_crashlab.plugin.start import start
 
-    starter: Starter = Starter(config)
-    config.pluginmanager.register(starter, "crashlab-start")
-    starter.configure()
+        start(config)
+    else:
+        config.pluginmanager.register(Watch(config), "crashlab-start")

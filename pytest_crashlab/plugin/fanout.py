@@ -19,7 +19,7 @@ from pytest_crashlab.records.case import CasePlan
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from pytest_crashlab.plugin.options import Settings
+    from pytest_crashlab.plugin.settings import Settings
     from pytest_crashlab.plugin.start import Starter
 
 
@@ -95,7 +95,7 @@ class Fanout:
     def _expand(self, items: list[pytest.Item]) -> None:
         orders = self._orders
         if orders is None:
-            run_session = self._starter.session_for(self)
+            run_session = self._starter.session_for_process()
             orders = run_session.orders()
         rest = orders.remaining
         if rest is not None and rest.selection:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from pytest_crashlab.plugin.process import PLAN
 
 if TYPE_CHECKING:
     import pytest
@@ -21,7 +23,6 @@ _STATUS = {
 }
 _MARK = "_crashlab_mark"
 _ROW = "_crashlab_row"
-_PLAN = "_crashlab_plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +33,8 @@ class GatedCases:
     run); ``pairs`` case id -> [content, pass rule] in the baseline.
     """
 
-    everything: bool
-    pairs: dict[str, list[str | None]]
+    everything: bool = False
+    pairs: dict[str, list[str | None]] = field(default_factory=dict)
 
     def __contains__(self, case: CasePlan) -> bool:
         if self.everything or case.min_passes is not None:
@@ -69,10 +70,10 @@ def attach(report: pytest.TestReport, row: str) -> None:
 
 def attach_plan(report: pytest.TestReport, plan: str) -> None:
     """Let the plan travel with the first report of a worker, as JSON text."""
-    setattr(report, _PLAN, plan)
+    setattr(report, PLAN, plan)
 
 
 def detach(report: pytest.TestReport) -> tuple[str | None, str | None]:
     """``(plan, row)`` of a report; taken off it, since the terminal keeps reports to the end."""
     fields: dict[str, Any] = report.__dict__
-    return fields.pop(_PLAN, None), fields.pop(_ROW, None)
+    return fields.pop(PLAN, None), fields.pop(_ROW, None)

@@ -30,7 +30,7 @@ from pytest_crashlab.records.trial import Phase
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pytest_crashlab.plugin.options import Settings
+    from pytest_crashlab.plugin.settings import Settings
 
 LIFECYCLE_NAME = "crashlab-lifecycle"
 
@@ -58,7 +58,7 @@ def trial_for(request: pytest.FixtureRequest) -> Trial:
     manager = request.config.pluginmanager
     lifecycle = manager.get_plugin(LIFECYCLE_NAME)
     if not isinstance(lifecycle, Lifecycle):
-        from pytest_crashlab.plugin.options import Settings
+        from pytest_crashlab.plugin.settings import Settings
 
         lifecycle = Lifecycle(request.config, Settings.of(request.config), seed=0)
         manager.register(lifecycle, LIFECYCLE_NAME)

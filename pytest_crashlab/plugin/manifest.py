@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_crashlab.plugin.fanout import Selection
-    from pytest_crashlab.plugin.options import Settings
     from pytest_crashlab.plugin.session import RunSession
+    from pytest_crashlab.plugin.settings import Settings
     from pytest_crashlab.store.runs import StoredRun
     from pytest_crashlab.store.schema import Manifest
 

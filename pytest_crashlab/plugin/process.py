@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 # What a controller's orders are called among the things that xdist gives to a worker.
 WORKER_INPUT = "crashlab"
+# What a worker's refusal of the session's arguments is called among the things that it returns.
+USAGE_OUTPUT = "crashlab_usage_error"
+# The attribute of a worker's first report that says what it is going to run.
+PLAN = "_crashlab_plan"
 
 
 def worker_name(config: pytest.Config) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.plugin.keys import TrialOf
     from pytest_crashlab.plugin.lifecycle import ItemState
-    from pytest_crashlab.plugin.options import Order, Settings
+    from pytest_crashlab.plugin.settings import Order, Settings
     from pytest_crashlab.store.baselines import Resolution
     from pytest_crashlab.store.runs import RunWriter, Store, StoredRun
 

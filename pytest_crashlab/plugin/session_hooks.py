@@ -51,9 +51,17 @@ class SessionHooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Take over the progress display before the first test, wherever the tests run."""
+        self.begin()
+        return (yield)
+
+    def begin(self) -> None:
+        """Show trials from now on."""
         self._progress.begin()
         compat.spare_terminal(self._config)
-        return (yield)
+
+    def refuse(self, message: str) -> None:
+        """End the session, which was to have no trials, as a usage error."""
+        self._session.usage_error(message)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

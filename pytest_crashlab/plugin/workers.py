@@ -6,7 +6,7 @@ The one module that knows of xdist. Its hooks are optional: the package works wi
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,16 +14,14 @@ import pytest
 from pytest_crashlab.plugin import rounds
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.gating import GatedCases
-from pytest_crashlab.plugin.process import WORKER_INPUT
+from pytest_crashlab.plugin.process import USAGE_OUTPUT, WORKER_INPUT
 from pytest_crashlab.plugin.resume import Remaining
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_crashlab.plugin.options import Order
     from pytest_crashlab.plugin.session import RunSession
-
-USAGE_OUTPUT = "crashlab_usage_error"
+    from pytest_crashlab.plugin.settings import Order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +35,9 @@ class Orders:
 
     active: bool
     seed: int
-    order: Order
-    baseline_k: int | None
-    gate: GatedCases
+    order: Order = "rounds"
+    baseline_k: int | None = None
+    gate: GatedCases = field(default_factory=GatedCases)
     remaining: Remaining | None = None
 
     def to_json(self) -> str:
@@ -50,9 +48,9 @@ class Orders:
     def from_json(cls, text: str) -> Orders:
         """The orders of ``to_json``."""
         data = json.loads(text)
-        rest = data.pop("remaining")
+        rest = data.pop("remaining", None)
         return cls(
-            **{**data, "gate": GatedCases(**data["gate"])},
+            **{**data, "gate": GatedCases(**data.get("gate", {}))},
             remaining=None if rest is None else Remaining.from_mapping(rest),
         )
 

@@ -160,8 +160,8 @@ def test_a_session_without_trials_loads_next_to_nothing_of_the_package(suite):
     assert {name for name in modules if name.startswith("pytest_crashlab.")} <= {
         f"pytest_crashlab.{name}"
         for name in (
-            *("errors", "hookspec", "plugin"),
-            *("plugin.fixtures", "plugin.marker_names", "plugin.options", "plugin.process", "plugin.start"),
+            *("hookspec", "plugin"),
+            *("plugin.fixtures", "plugin.marker_names", "plugin.options", "plugin.process", "plugin.watch"),
         )
     }
 
@@ -212,3 +212,35 @@ def test_a_passed_setup_is_counted_nowhere(pytester):
     _, spared, _ = run_apart(pytester, "--trials=2")
     assert "1 passed, 1 skipped" in plain
     assert "2 passed, 2 skipped" in spared
+
+
+@pytest.mark.parametrize("arguments", [("-n2",), ("-n2", "--crashlab-store=elsewhere")])
+def test_a_marker_that_workers_find_starts_a_run_on_the_controller(pytester, arguments):
+    pytester.makepyfile(
+        "import pytest\n@pytest.mark.trials(3)\ndef test_a(trial): trial.check('seeded', trial.seed)\n"
+        "def test_b(): pass\n"
+    )
+    code, output, modules = run_apart(pytester, "-p", "xdist", *arguments)
+    assert code == 1  # a seed is no answer to a check: one that is not 0 shows that workers have one
+    assert "pytest_crashlab.plugin.session" in modules
+    (path,) = pytester.path.glob("*/runs/*/manifest.json")
+    kept = json.loads(path.read_text("utf-8"))
+    assert kept["planned_trials"] == 4
+    assert kept["outcomes"] == {"misdeclared": 3, "passed": 1}
+    assert "2 cases, 4 planned trials" in output
+
+
+def test_a_session_without_trials_leaves_xdists_controller_alone(suite):
+    code, output, modules = run_apart(suite, "-p", "xdist", "-n2")
+    assert code == 1
+    assert "1 failed, 1 passed" in output
+    assert "pytest_crashlab.plugin.watch" in modules
+    assert modules.isdisjoint({"pytest_crashlab.plugin.session", "pydantic", *LIBRARIES})
+
+
+def test_what_a_marker_asks_for_is_refused_by_workers_in_one_sentence(pytester):
+    pytester.makepyfile("import pytest\n@pytest.mark.trials(0)\ndef test_a(): pass\n")
+    code, output, _ = run_apart(pytester, "-p", "xdist", "-n2")
+    assert code == 4
+    assert "write trials(5, min_passes=4)" in output
+    assert "Traceback" not in output
