@@ -171,6 +171,7 @@ class RoundScheduling:
         if left and self.collection is not None:
             crashed = self.collection[left.pop(0)]
             self._pending.extendleft(reversed(left))  # they are still of this round
+        if self._pending:
             for other in self._sent:
                 self._fill(other)
         if not self._sent and not self._pending and self._rounds:
@@ -222,6 +223,12 @@ class RoundScheduling:
 
     def _send(self, node: Any, count: int) -> None:
         chosen = [self._pending.popleft() for _ in range(min(count, len(self._pending)))]
-        if chosen:
-            self._sent[node].extend(chosen)
+        if not chosen:
+            return
+        try:
             node.send_runtest_some(chosen)
+        except OSError:  # it has died, which xdist is about to tell
+            self._pending.extendleft(reversed(chosen))
+            self._collections[node] = None
+        else:
+            self._sent[node].extend(chosen)
