@@ -45,6 +45,7 @@ class Cloner:
 
     def __init__(self, items: Iterable[pytest.Item]) -> None:
         self._seen = _owners(items)
+        self._kinds: dict[type[pytest.Item], _Kind] = {}
 
     def prepare(self, item: pytest.Item) -> Callable[[], pytest.Item]:
         """Return a function that makes a copy of ``item`` each time; ``CannotRepeat`` if none can be made.
@@ -52,29 +53,32 @@ class Cloner:
         The state of ``item`` at this moment is what every copy starts with.
         """
         cls = type(item)
-        if {"__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__"} & _defined_by(cls, below=pytest.Item):
-            raise CannotRepeat(f"{_name(cls)} defines its own way to be copied")
-        state = _state(item)
+        kind = self._kinds.get(cls)
+        if kind is None:
+            kind = self._kinds[cls] = _Kind(cls)
+        if kind.refusal is not None:
+            raise CannotRepeat(kind.refusal)
+        state = kind.state(item)
         parts = {name: value for name, value in state.items() if name not in _FRESH}
         shared = {name: value for name, value in parts.items() if self._may_share(item, name, value)}
-        own = {name: value for name, value in parts.items() if name not in shared}
-        in_slots = {name: shared.pop(name) for name in shared.keys() - vars(item).keys()}
+        own = [(name, value) for name, value in parts.items() if name not in shared]
+        in_slots = [(name, shared.pop(name)) for name in shared.keys() - vars(item).keys()]
+        renew = compat.renewal(item)
+        renew_fixtures = _fixture_renewal(item, state)
         bind = _binding(item, state)
-        try:
-            cls.__new__(cls)
-        except TypeError as error:
-            raise CannotRepeat(f"{_name(cls)} cannot be made anew: {error}") from None
+        new_of, set_raw = cls.__new__, object.__setattr__
 
         def make() -> pytest.Item:
-            new = cls.__new__(cls)
+            new = new_of(cls)
             vars(new).update(shared)
-            for name, value in in_slots.items():
-                setattr_raw(new, name, value)
-            for name, value in own.items():
-                setattr_raw(new, name, _own_copy(value, item, new, {}))
-            compat.renew_node(new, item)
-            _renew_fixtures(new, state)
-            bind(new)
+            for name, value in in_slots:
+                set_raw(new, name, value)
+            for name, value in own:
+                set_raw(new, name, _own_copy(value, item, new, {}))
+            renew(new)
+            renew_fixtures(new)
+            if bind is not None:
+                bind(new)
             return new
 
         return make
@@ -91,31 +95,73 @@ class Cloner:
         return True
 
 
-def _renew_fixtures(new: pytest.Item, state: dict[str, Any]) -> None:
-    """Give ``new`` fixture values, and a doctest globals, that no other trial fills or clears."""
+class _Kind:
+    """What items of one class have in common; ``refusal`` why they cannot be copied, None if they can."""
+
+    def __init__(self, cls: type[pytest.Item]) -> None:
+        self._slots = tuple(_slots(cls))
+        self.refusal: str | None = None
+        if {"__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__"} & _defined_by(cls, below=pytest.Item):
+            self.refusal = f"{_name(cls)} defines its own way to be copied"
+            return
+        try:
+            cls.__new__(cls)
+        except TypeError as error:
+            self.refusal = f"{_name(cls)} cannot be made anew: {error}"
+
+    def state(self, item: pytest.Item) -> dict[str, Any]:
+        """Return all attributes that ``item`` itself holds, in its dictionary and in slots."""
+        state = dict(vars(item))
+        for name in self._slots:
+            try:
+                state[name] = getattr(item, name)
+            except AttributeError:
+                continue
+        return state
+
+
+def _slots(cls: type) -> Iterator[str]:
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name in {"__dict__", "__weakref__"}:
+                continue
+            private = name.startswith("__") and not name.endswith("__")
+            yield f"_{base.__name__.lstrip('_')}{name}" if private else name
+
+
+def _fixture_renewal(item: pytest.Item, state: dict[str, Any]) -> Callable[[pytest.Item], None]:
+    """Return what gives a copy fixture values, and a doctest globals, that no other trial fills or clears.
+
+    A request that pytest can make anew is left to it: it does when it runs an item whose ``_request``
+    is False, as it is after every run.
+    """
     dtest = state.get("dtest")
-    if dtest is not None:
-        dtest = copy.copy(dtest)
-        if isinstance(getattr(dtest, "globs", None), dict):
-            dtest.globs = dtest.globs.copy()
-        setattr_raw(new, "dtest", dtest)
-    init = getattr(new, "_initrequest", None)
-    if init is not None:
-        init()
-        return
-    if "funcargs" in state:
-        setattr_raw(new, "funcargs", {})
-    if "_request" in state:
-        setattr_raw(new, "_request", compat.fresh_request(new))
+    has_values = "funcargs" in state
+    has_request = "_request" in state
+    is_made_at_start = hasattr(item, "_initrequest")
+
+    def renew(new: pytest.Item) -> None:
+        if has_values:
+            setattr_raw(new, "funcargs", {})
+        if has_request:
+            setattr_raw(new, "_request", False if is_made_at_start else compat.fresh_request(new))
+        if dtest is not None:
+            copied = copy.copy(dtest)
+            if isinstance(getattr(copied, "globs", None), dict):
+                copied.globs = copied.globs.copy()
+            setattr_raw(new, "dtest", copied)
+
+    return renew
 
 
-def _binding(item: pytest.Item, state: dict[str, Any]) -> Callable[[Any], None]:
-    """Return what gives a copy of ``item`` the object it tests, on a class instance of its own."""
+def _binding(item: pytest.Item, state: dict[str, Any]) -> Callable[[Any], None] | None:
+    """Return what gives a copy of ``item`` the object it tests, on a class instance of its own.
+
+    None: leave it to pytest, which makes the instance when the trial is set up.
+    """
     obj: Any = state.get("_obj")
     instance: Any = state.get("_instance")
-
-    def at_setup(new: pytest.Item) -> None:
-        """Leave it to pytest, which makes the instance when the trial is set up."""
 
     def shared(new: pytest.Item) -> None:
         setattr_raw(new, "_obj", obj)
@@ -124,11 +170,11 @@ def _binding(item: pytest.Item, state: dict[str, Any]) -> Callable[[Any], None]:
         setattr_raw(new, "_obj", types.MethodType(obj.__func__, new.instance))
 
     if obj is None:
-        return at_setup
+        return None
     if instance is None:
         return shared
     if getattr(instance, getattr(item, "originalname", item.name), None) == obj:
-        return at_setup
+        return None
     # A plugin put another object in place at collection.
     is_method = isinstance(obj, types.MethodType) and obj.__self__ is instance
     return rebound if is_method else shared
@@ -137,23 +183,6 @@ def _binding(item: pytest.Item, state: dict[str, Any]) -> Callable[[Any], None]:
 def setattr_raw(item: pytest.Item, name: str, value: object) -> None:
     """Set an attribute as pytest's own constructor did, past properties of subclasses."""
     object.__setattr__(item, name, value)
-
-
-def _state(item: pytest.Item) -> dict[str, Any]:
-    """Return all attributes that ``item`` itself holds, in its dictionary and in slots."""
-    state = dict(vars(item))
-    for cls in type(item).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name in {"__dict__", "__weakref__"}:
-                continue
-            private = name.startswith("__") and not name.endswith("__")
-            key = f"_{cls.__name__.lstrip('_')}{name}" if private else name
-            try:
-                state[key] = getattr(item, key)
-            except AttributeError:
-                continue
-    return state
 
 
 def _check_shareable(item: pytest.Item, name: str, value: object) -> None:

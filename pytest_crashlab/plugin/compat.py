@@ -63,9 +63,12 @@ def set_trial_id(item: pytest.Item, trial: int, *, case_id: str | None = None, g
     The name stays, because a TestCase looks its method up by it. ``case_id`` is the item's id unless
     given; ``group`` is xdist's suffix, put behind the trial so that its scheduler finds it.
     """
-    nodeid = item.nodeid if case_id is None else case_id
-    nodeid = f"{nodeid[:-1]}-trial{trial}]" if nodeid.endswith("]") else f"{nodeid}[trial{trial}]"
-    set_id(item, f"{nodeid}{group}")
+    set_id(item, trial_id(item.nodeid if case_id is None else case_id, trial) + group)
+
+
+def trial_id(case_id: str, trial: int) -> str:
+    """Return the id of a case's trial without any group."""
+    return f"{case_id[:-1]}-trial{trial}]" if case_id.endswith("]") else f"{case_id}[trial{trial}]"
 
 
 def set_id(item: pytest.Item, nodeid: str) -> None:
@@ -86,21 +89,33 @@ def cache_id(nodeid: str) -> Any:
     return NodeId.parse(nodeid)
 
 
-def renew_node(new: pytest.Item, old: pytest.Item) -> None:
-    """Give ``new`` its own copy of all that a node keeps of itself and a run changes."""
-    for name in ("_id", "_nodeid"):
-        if hasattr(old, name):
-            object.__setattr__(new, name, getattr(old, name))
-    keywords = NodeKeywords(new)
+def renewal(old: pytest.Item) -> Callable[[pytest.Item], None]:
+    """Return what gives a copy of ``old`` its own of all that a node keeps of itself and a run changes.
+
+    What ``old`` holds when this is called is what every copy starts with, its id included.
+    """
+    ids = [(name, getattr(old, name)) for name in ("_id", "_nodeid") if hasattr(old, name)]
     before: Any = old.keywords
-    keywords._markers.update(before._markers)
-    new.keywords = keywords
-    new.own_markers = list(old.own_markers)
-    new.extra_keyword_matches = set(old.extra_keyword_matches)
-    new.stash = new._store = Stash()
-    new.stash._storage = dict(old.stash._storage)
-    new._report_sections = list(old._report_sections)
-    new.user_properties = list(old.user_properties)
+    keywords, stash = dict(before._markers), dict(old.stash._storage)
+    markers, matches = list(old.own_markers), set(old.extra_keyword_matches)
+    sections, properties = list(old._report_sections), list(old.user_properties)
+
+    def renew(new: pytest.Item) -> None:
+        own = NodeKeywords(new)
+        own._markers = keywords.copy()
+        kept = Stash()
+        kept._storage = stash.copy()
+        for name, value in ids:
+            object.__setattr__(new, name, value)
+        fields = vars(new)
+        fields["keywords"] = own
+        fields["own_markers"] = markers.copy()
+        fields["extra_keyword_matches"] = matches.copy()
+        fields["_report_sections"] = sections.copy()
+        fields["user_properties"] = properties.copy()
+        fields["stash"] = new._store = kept
+
+    return renew
 
 
 def fresh_request(item: pytest.Item) -> Any:

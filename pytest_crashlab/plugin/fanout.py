@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_crashlab.errors import CrashlabError, UsageError
-from pytest_crashlab.plugin import collect, conflicts, gating, process, resume, workers
+from pytest_crashlab.plugin import collect, gating, process, resume, workers
 from pytest_crashlab.plugin.keys import TRIAL_KEY
+from pytest_crashlab.plugin.marker_names import MARKERS
 from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
 from pytest_crashlab.records.case import CasePlan
 
@@ -68,6 +69,7 @@ class Fanout:
         self._orders = orders
         self._markers = Markers(config)
         self._deselected = deselected
+        self._plain: TrialSpec | None = None
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Count what a selection leaves out."""
@@ -101,7 +103,6 @@ class Fanout:
         if rest is not None and rest.selection:
             _leave_out(items, {case.id for case in rest.cases})
         planned = {} if rest is None else {case.id: case for case in rest.cases}
-        conflicts.refuse_items(items)
         collected = len(items) + self._deselected
         expansion = collect.expand(
             items,
@@ -124,9 +125,11 @@ class Fanout:
 
     def _spec(self, item: pytest.Item, baseline_k: int | None, planned: dict[str, CasePlan]) -> TrialSpec:
         """How often ``item`` runs; refuses its markers now rather than in its first trial."""
+        before = planned.get(item.nodeid)
+        if before is None and not any(mark.name in MARKERS for mark in item.iter_markers()):
+            return self._unmarked(baseline_k)
         self._markers.outcomes(item)
         checks = self._markers.checks(item)
-        before = planned.get(item.nodeid)
         if before is not None:
             return TrialSpec(k=before.planned, min_passes=before.min_passes, checks=checks)
         return resolve_trials(
@@ -136,6 +139,13 @@ class Fanout:
             ini=self.settings.ini_trials,
             baseline=baseline_k,
         )
+
+    def _unmarked(self, baseline_k: int | None) -> TrialSpec:
+        """What applies to most tests of most suites."""
+        if self._plain is None:
+            asked = (self.settings.trials, self.settings.ini_trials, baseline_k)
+            self._plain = TrialSpec(k=next((k for k in asked if k is not None), 1))
+        return self._plain
 
 
 @contextmanager

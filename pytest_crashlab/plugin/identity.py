@@ -14,7 +14,7 @@ import pytest
 from pytest_crashlab.plugin.canonical import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pytest_crashlab.records.check import Check
 
@@ -77,8 +77,8 @@ class _Source:
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
         self._found: dict[tuple[str, int], tuple[int, int]] = {}
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno is not None:
+        for node in _functions(ast.parse(text)):
+            if node.end_lineno is not None:
                 first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
                 self._found[node.name, first] = (node.lineno, node.end_lineno)
 
@@ -95,6 +95,19 @@ class _Source:
         if found is None:
             return None
         return _without_comments(self._lines[found[0] - 1 : found[1]])
+
+
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions in ``tree``; looks through statements only, as no expression holds a ``def``."""
+    bodies = [tree]
+    while bodies:
+        node = bodies.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, None)
+            if isinstance(inner, list):
+                bodies += inner
 
 
 def _without_comments(lines: list[str]) -> str:
