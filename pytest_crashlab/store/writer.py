@@ -10,6 +10,7 @@ from pytest_crashlab.errors import StoreError
 from pytest_crashlab.records.case import CasePlan
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.store.atomic import write_whole
+from pytest_crashlab.store.evidence_merge import merge_evidence
 from pytest_crashlab.store.journal import JournalWriter, encode, read_journal
 from pytest_crashlab.store.lock import FileLock
 from pytest_crashlab.store.manifests import change_manifest, read_manifest
@@ -199,8 +200,9 @@ def seal_run(
         "dropped_lines": before.dropped_lines + tables.dropped_lines,
     }
     values = {**computed, **fields}
-    values["warnings"] = [*values.get("warnings", before.warnings), *tables.warnings]
     write_tables(run, tables)
+    lost = merge_evidence(run, tables.trials)
+    values["warnings"] = [*values.get("warnings", before.warnings), *tables.warnings, *lost]
     manifest = change_manifest(paths, run, **values)
     remove_running_files(run)
     return manifest
