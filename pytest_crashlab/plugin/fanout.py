@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
+import weakref
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -75,12 +77,13 @@ class Fanout:
         """Count what a selection leaves out."""
         self._deselected += len(items)
 
-    def expand(self, _session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def expand(self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Replace the selected cases in ``items`` by their trials."""
         try:
             if self._wanted(items):
                 with _no_garbage_collection():
                     self._expand(items)
+                _take_apart_at_exit(session)
         except (CrashlabError, pytest.UsageError) as error:
             if not process.is_worker(config):
                 raise pytest.UsageError(str(error)) from None
@@ -158,6 +161,25 @@ def _no_garbage_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def _take_apart_at_exit(session: pytest.Session) -> None:
+    """Spare the interpreter, as it ends, the search for garbage among all trials: most of its last second.
+
+    Each item and its keywords refer to each other; without that they go as soon as the session does.
+    """
+
+    def take_apart() -> None:
+        alive = reference()
+        if alive is None:
+            return
+        for item in alive.items:
+            if TRIAL_KEY in item.stash:
+                vars(item).clear()
+        alive.items.clear()
+
+    reference = weakref.ref(session, lambda _: atexit.unregister(take_apart))
+    atexit.register(take_apart)
 
 
 def _refuse_strangers(cases: list[CasePlan], gate: gating.GatedCases) -> None:

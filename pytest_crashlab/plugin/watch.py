@@ -6,7 +6,6 @@ This is all that most sessions know of the package, so it imports next to nothin
 from __future__ import annotations
 
 import json
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,6 +63,8 @@ class _WorkersWatch:
     """On xdist's controller: only workers collect, so only they can find a marker that asks for trials."""
 
     def __init__(self, config: pytest.Config) -> None:
+        import secrets
+
         self._config = config
         self._seed = secrets.randbits(63)
 

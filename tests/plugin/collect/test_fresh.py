@@ -313,3 +313,26 @@ def test_two_tests_with_one_id_are_refused_or_run_once(session, pytester):
     assert len(once.plan["unsupported"]) == 1
     # With one trial as well: the second would pass for another attempt of the first.
     assert session("-p", "items", k=1).result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_who_kept_the_trials_finds_them_whole_after_the_session(pytester):
+    """What spares the interpreter's end must not be noticed before it."""
+    pytester.makepyfile(test_it="def test_a(tmp_path): pass")
+    pytester.makepyfile(
+        runner="""
+        import atexit, pytest
+
+        class Keeper:
+            def pytest_collection_finish(self, session):
+                self.items = list(session.items)
+
+        keeper = Keeper()
+        atexit.register(lambda: print("at exit:", *(item.nodeid for item in keeper.items)))
+        assert pytest.main(["-q", "-p", "pytest_crashlab.plugin", "--trials=2"], plugins=[keeper]) == 0
+        for item in keeper.items:
+            print("kept:", item.name, "test_a" in item.keywords, item.function.__name__, item.fixturenames)
+        """
+    )
+    result = pytester.runpython("runner.py")
+    result.stdout.fnmatch_lines(["kept: test_a True test_a ['tmp_path']"] * 2)
+    result.stdout.fnmatch_lines(["at exit: test_it.py::test_a[[]trial1] test_it.py::test_a[[]trial2]"])
