@@ -27,6 +27,16 @@ def pytest_crashlab_classify_exception(exception: BaseException, phase: str) -> 
 
 
 @hookspec
+def pytest_crashlab_redact(text: str) -> str:
+    """Return ``text`` without the secrets that you know and the package does not.
+
+    Called with every text before it is stored, after what the package itself takes for a secret is
+    replaced; each implementation is given what the one before it returned. Called in the processes that
+    run tests, often. Where it raises or returns no text, the text is not stored at all.
+    """
+
+
+@hookspec
 def pytest_crashlab_trial_recorded(row: TrialRow) -> None:
     """Called in the controlling process after one attempt of a trial was written to the journal."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.plugin.attachments import DEFAULT_LIMIT, Kept
 from pytest_crashlab.records.check import Check, CheckRow
 from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES, FAILED, Kind, Outcome, Vocabulary
 from pytest_crashlab.records.trial import Phase
@@ -102,6 +103,8 @@ class Trial:
     run_duration: float | None = None
     run_error: BaseException | None = None
     results: dict[str, CheckRow] = field(default_factory=dict)
+    attachment_limit: int = DEFAULT_LIMIT
+    kept: Kept | None = None
     _explicit: _Explicit | None = None
     _started: float = 0.0
 
@@ -157,11 +160,29 @@ class Trial:
             raise InstrumentFailure("misdeclared", f"check {name!r} is evaluated a second time at {site}")
         if name in self.declared:
             required = self.declared[name].required
+        if not held and (expected is not None or observed is not None):
+            self.keep().saw(name, expected=expected, observed=observed)
         if why is None and not held and (expected is not None or observed is not None):
             why = f"expected {_short(expected)}, observed {_short(observed)}"
         result = CheckRow(name=name, required=required, ok=held, why=why, site=site, judge=judge)
         self.results[name] = result
         return bool(held)
+
+    def attach(self, name: str, data: object, *, media_type: str | None = None) -> None:
+        """Keep ``data`` beside the trial, as it is now, for whoever looks into it later.
+
+        ``data`` text, bytes, a ``pathlib.Path`` (the file is read now), an image, or what JSON can hold.
+        ``media_type`` says what it is, where that is not seen from it. What is larger than
+        ``crashlab_attachment_limit`` is cut, and says so. A name is attached once; what cannot be kept
+        is an error of the test (``misdeclared``).
+        """
+        self.keep().attach(name, data, media_type=media_type)
+
+    def keep(self) -> Kept:
+        """What is kept of this trial besides its row; made when something is."""
+        if self.kept is None:
+            self.kept = Kept(limit=self.attachment_limit)
+        return self.kept
 
     def outcome(self, label: str, *, failure_class: str | None = None) -> None:
         """Say what happened, by a label of the test's vocabulary; the last call counts."""

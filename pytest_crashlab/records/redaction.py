@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
 REDACTED = "[redacted]"
 UNREDACTABLE = "[not kept: the project's pytest_crashlab_redact failed]"
@@ -100,13 +100,14 @@ def redact(text: str) -> str:
 class Redactor:
     """:func:`redact`, and what a session knows besides.
 
-    ``hooks`` the project's own functions, each given the text that the one before it returned, after
-    forms and environment values; where one raises or returns no text, the text is not kept at all.
+    ``hooks`` the project's own functions, gone through anew for each text: each is given what the one
+    before it returned, after forms and environment values; where one raises or returns no text, the text
+    is not kept at all.
     Values of the environment that were secrets once stay so: a test may set a variable for its time.
     """
 
-    def __init__(self, hooks: Sequence[Callable[[str], object]] = ()) -> None:
-        self._hooks = tuple(hooks)
+    def __init__(self, hooks: Iterable[Callable[[str], object]] = ()) -> None:
+        self._hooks = hooks
         self._values: set[str] = set()
         self._ordered: tuple[str, ...] = ()
 
@@ -141,20 +142,26 @@ class Redactor:
             text = answer
         return text
 
-    def within(self, value: Any) -> Any:
-        """A JSON value with every text in it redacted, and the text under a key that names a secret."""
+    def within(self, value: Any, text: Callable[[str], str] | None = None) -> Any:
+        """A JSON value with every text in it redacted, and the text under a key that names a secret.
+
+        ``text`` does what the redactor itself does to one text, and more if it likes.
+        """
+        return self._within(value, text or self)
+
+    def _within(self, value: Any, text: Callable[[str], str]) -> Any:
         if isinstance(value, str):
-            return self(value)
+            return text(value)
         if isinstance(value, list):
-            return [self.within(item) for item in value]
+            return [self._within(item, text) for item in value]
         if isinstance(value, dict):
-            return {self(key): self._under(key, inner) for key, inner in value.items()}
+            return {self(key): self._under(key, inner, text) for key, inner in value.items()}
         return value
 
-    def _under(self, key: str, value: Any) -> Any:
+    def _under(self, key: str, value: Any, text: Callable[[str], str]) -> Any:
         if isinstance(value, str) and value and _SECRET_KEY.fullmatch(key):
             return REDACTED
-        return self.within(value)
+        return self._within(value, text)
 
 
 @functools.cache

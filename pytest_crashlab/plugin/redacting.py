@@ -1,0 +1,36 @@
+"""The session's redactor: forms, this process's environment, and the project's hook."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_crashlab.records.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_KEY = pytest.StashKey[Redactor]()
+
+
+def redactor_of(config: pytest.Config) -> Redactor:
+    """The one redactor of this process; the environment as it is now, and was before, is known to it."""
+    redactor = config.stash.get(_KEY, None)
+    if redactor is None:
+        redactor = config.stash[_KEY] = Redactor(_Hooks(config))
+    redactor.learn(os.environ)
+    return redactor
+
+
+class _Hooks:
+    """Every implementation of ``pytest_crashlab_redact`` there is by now, first registered first."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._caller: Any = config.hook.pytest_crashlab_redact
+
+    def __iter__(self) -> Iterator[Callable[[str], object]]:
+        for found in self._caller.get_hookimpls():
+            if not (found.hookwrapper or found.wrapper):
+                yield found.function
