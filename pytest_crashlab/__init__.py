@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_crashlab.datasets.dataset import Dataset as Dataset
     from pytest_crashlab.errors import InstrumentFailure as InstrumentFailure
     from pytest_crashlab.hookspec import hookimpl as hookimpl
     from pytest_crashlab.plugin.author import Trial as Trial
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 # ``import pytest_crashlab`` costs nothing in a session that does not use the plugin.
 _HOMES = {
     "Check": "pytest_crashlab.records.check",
+    "Dataset": "pytest_crashlab.datasets.dataset",
     "InstrumentFailure": "pytest_crashlab.errors",
     "Outcome": "pytest_crashlab.records.outcome",
     "Store": "pytest_crashlab.store.runs",
@@ -32,6 +34,7 @@ _HOMES = {
 
 __all__ = [
     "Check",
+    "Dataset",
     "InstrumentFailure",
     "Outcome",
     "Store",
