@@ -88,8 +88,12 @@ def compare_runs(
         *blockers.balance_blockers(a, b),
         *blockers.cluster_blockers(baseline, candidate),
     ]
+    beyond: list[Note] = []
+    if method is Method.NORMAL:
+        reasons, beyond = blockers.split_for_normal(reasons)
     new = pairing.left_out_as("new_in_b")
     notes = [
+        *beyond,
         *pairing_notes(unpaired, b, new_never_passing := _never_passing(new, b)),
         *manifest_notes(baseline.manifest, candidate.manifest),
         *judge_notes(baseline, candidate, pairing),
@@ -195,16 +199,12 @@ def _doubts(
         return [blockers.CONTRADICTORY], []
     if measured.word is Word.REGRESSED:
         return [], []
-    reasons, notes = [], []
+    reasons: list[Reason] = []
+    notes: list[Note] = []
     if not measured.exceeds_noise and is_significant(measured.p):
         notes.append(Note(code="aa_noise", text=sentences.AA_NOISE))
     if broken := blockers.broken(deltas):
-        reason = blockers.broken_reason(broken)
-        if method is Method.NORMAL:
-            # The simple rule is followed to the digit; what it does not see is still said.
-            notes.append(Note(code=reason.code, text=reason.text))
-        else:
-            reasons.append(reason)
+        reasons.append(blockers.broken_reason(broken))
     if margin is not None and measured.word is Word.NO_CHANGE and not measured.inside(margin):
         counts = (arms.a_pass, arms.a_n, arms.b_pass, arms.b_n)
         alone = more_rounds(*counts, margin=margin)
@@ -213,6 +213,9 @@ def _doubts(
             measured.possible_drop, measured.possible_gain, margin, rounds=(alone, together)
         )
         reasons.append(Reason(code="not_inside_margin", text=text, measurable=True))
+    if method is Method.NORMAL:
+        reasons, beyond = blockers.split_for_normal(reasons)
+        notes += beyond
     return reasons, notes
 
 

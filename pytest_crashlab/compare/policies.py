@@ -78,10 +78,16 @@ def _failures(
 
 
 def _trusted(comparison: Comparison) -> bool:
-    """Whether single cases may be judged: the reasons, if any, do not speak against the data."""
-    return all(r.measurable or r.code in _ABOUT_CERTAINTY for r in comparison.reasons)
+    """Whether single cases may be judged: nothing that was found speaks against the data.
+
+    What the simple rule only notes is a doubt all the same.
+    """
+    return not any(n.code in _DOUBTS for n in comparison.notes) and all(
+        r.measurable or r.code in _ABOUT_CERTAINTY for r in comparison.reasons
+    )
 
 
+_DOUBTS = frozenset({"case_lost", "clustered_failures_a", "clustered_failures_b", "unbalanced_instrument"})
 # These say that something is not certain enough, not that the trials themselves are doubtful.
 _ABOUT_CERTAINTY = frozenset({"broken_case", "contradictory"})
 

@@ -203,7 +203,7 @@ def _repeats(view: views.SessionView) -> Iterator[RenderableType]:
 
 def _anomalies(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]:
     """What the verdict's reasons do not say already; that something cannot be told is for the whole view."""
-    reasons = () if view.verdict is None else view.verdict.reasons
+    reasons = () if view.verdict is None else (*view.verdict.reasons, *view.verdict.notes)
     said = {reason.code.removesuffix("_b") for reason in reasons}
     if not full:
         said.add("clusters_untestable")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_crashlab.compare import CompareOptions, compare_runs, no_baseline
-from pytest_crashlab.records.comparison import Word
+from pytest_crashlab.compare import CompareOptions, compare_runs, decide, no_baseline
+from pytest_crashlab.records.comparison import Policy, Word
 from pytest_crashlab.records.run import RunStatus
 from tests.stories import START, record, row
 
@@ -132,6 +132,81 @@ def test_a_run_stopped_by_its_budget_is_not_a_regression(store):
     stopped = {**cases(4, "FFFFF"), **cases(6, ".....", first=4)}
     comparison = compare(store, cases(10), stopped, b_fields={"status": RunStatus.CANCELLED})
     assert {"not_finished_b", "too_many_undecided_b"} <= set(reasons(comparison))
+
+
+NORMAL = CompareOptions(method="normal")
+
+
+def noted(comparison):
+    assert not comparison.reasons
+    return {n.code for n in comparison.notes}
+
+
+def test_the_simple_rule_notes_a_case_that_is_lost(store):
+    """What the rule does not know of is said and leaves the word and the gate alone."""
+    runs = record(store, cases(21), run_id="a"), record(store, {**cases(20), "t20": "EEEEE"}, run_id="b")
+    comparison = compare_runs(*runs, NORMAL)
+    assert comparison.word is Word.NO_CHANGE
+    assert noted(comparison) == {"case_lost"}
+    assert decide(Policy.STRICT, comparison).exit_code == 0
+    assert set(reasons(compare_runs(*runs))) == {"case_lost"}
+
+
+def test_the_simple_rule_notes_what_else_it_does_not_know(store):
+    a = record(store, cases(50), run_id="a", t_unit="steps")
+    hit = {f"t{i}": ("E" if i < 6 else "P") + "PPPP" for i in range(50)}
+    b = record(store, hit, run_id="b", t_unit="tokens")
+    assert set(reasons(compare_runs(a, b))) == {"unbalanced_instrument", "t_unit"}
+    comparison = compare_runs(a, b, NORMAL)
+    assert comparison.word is Word.NO_CHANGE
+    assert noted(comparison) == {"unbalanced_instrument", "t_unit", "sensitivity"}
+    clustered = compare_runs(
+        record(store, cases(20), run_id="c"), outage(store, "d", order="rounds", failed_from=45), NORMAL
+    )
+    assert (clustered.word, noted(clustered)) == (Word.REGRESSED, {"clustered_failures_b"})
+
+
+def test_no_single_case_is_judged_by_trials_that_the_simple_rule_only_doubts(store):
+    a = record(store, cases(50), run_id="a")
+    hit = {f"t{i}": ("E" if i < 6 else "P") + "PPPP" for i in range(49)}
+    comparison = compare_runs(a, record(store, {**hit, "t49": "FFFFF"}, run_id="b"), NORMAL)
+    assert [c.case for c in comparison.proven_worse] == ["t49"]
+    assert decide(Policy.REGRESSIONS, comparison).exit_code == 0
+    sound = compare_runs(a, record(store, {**cases(49), "t49": "FFFFF"}, run_id="c"), NORMAL)
+    assert decide(Policy.REGRESSIONS, sound).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("a_fields", "b_fields", "code"),
+    [
+        ({}, {"replayed": True}, "replayed_b"),
+        (
+            {"imported": {"kinds": {"late": "fail"}}},
+            {"imported": {"kinds": {"late": "pass"}}},
+            "kinds_differ",
+        ),
+        ({"imported": {"pass_at": 0.5}}, {"imported": {"pass_at": 0.8}}, "pass_marks_differ"),
+    ],
+)
+def test_what_is_no_measurement_is_none_under_any_method(store, a_fields, b_fields, code):
+    a, b = record(store, cases(20), run_id="a", **a_fields), record(store, cases(20), run_id="b", **b_fields)
+    for method in ("mid-p", "exact", "normal"):
+        assert set(reasons(compare_runs(a, b, CompareOptions(method=method)))) == {code}
+
+
+def test_imports_that_read_labels_and_scores_differently_say_how(store):
+    imported = [
+        {"kinds": {"late": "fail", "ok": "pass", "odd": "pass"}, "pass_at": 0.5},
+        {"kinds": {"late": "instrument", "ok": "pass", "odd": "fail"}, "pass_at": 0.75},
+    ]
+    a, b = (record(store, cases(5), run_id=n, imported=i) for n, i in zip("ab", imported, strict=True))
+    assert reasons(compare_runs(a, b)) == {
+        "kinds_differ": "The two runs were imported with labels read differently: late, odd "
+        "(late as fail in the baseline, as instrument in this run). Import both with the same options.",
+        "pass_marks_differ": "The two runs were imported with different pass marks: 0.5 in the baseline, "
+        "0.75 in this run (--pass-at). Import both with the same.",
+    }
+    assert reasons(compare_runs(a, record(store, cases(5), run_id="c"))) == {}
 
 
 @pytest.mark.parametrize("arm", ["a", "b"])
