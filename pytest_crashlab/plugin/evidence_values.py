@@ -64,12 +64,12 @@ class Finish:
 
     def __init__(self, redactor: Redactor, limit: int) -> None:
         self._redactor = redactor
-        self._limit = limit
+        self.limit = limit
         self._left = 10 * limit
 
     def text(self, text: str, size: int | None = None) -> str:
         """The beginning of ``text``; ``size`` its true length, where only its beginning is at hand."""
-        limit = min(self._limit, max(self._left, 0))
+        limit = min(self.limit, max(self._left, 0))
         whole = len(text) if size is None else size
         kept = self._redactor(text[: limit + SLACK])
         if whole > limit:
@@ -79,7 +79,7 @@ class Finish:
 
     def both_ends(self, text: str) -> str:
         """Beginning and end of ``text``: what a program printed last is often why it is read."""
-        limit = min(self._limit, max(self._left, 0))
+        limit = min(self.limit, max(self._left, 0))
         if len(text) <= limit:
             return self.text(text)
         tail = limit // 2

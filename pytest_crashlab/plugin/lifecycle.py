@@ -16,6 +16,7 @@ from pytest_crashlab.plugin.author import Assigned, Trial, derive_seed, relative
 from pytest_crashlab.plugin.classify import Classifier
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Declarations, Markers
+from pytest_crashlab.plugin.redacting import without_secrets
 from pytest_crashlab.plugin.rows import Handover, row_of
 from pytest_crashlab.records.outcome import (
     FAILED,
@@ -87,6 +88,8 @@ class Lifecycle:
         self._root = config.rootpath
         self._classifier = Classifier(config, settings.exceptions)
         self._declared = Declarations(Markers(config))
+        self._attachment_limit = settings.attachment_limit
+        self._without_secrets = without_secrets(config)
         self._seed = seed
         self._worker = worker
         self._gate = gate
@@ -105,6 +108,7 @@ class Lifecycle:
                 root=self._root,
                 vocabulary=self._vocabulary(item),
                 declared={check.name: check for check in self._declared.by(item).checks},
+                attachment_limit=self._attachment_limit,
             )
         return state.trial
 
@@ -250,7 +254,9 @@ class Lifecycle:
             if self._gated(item):
                 gating.rewrite(report, gating.TEARDOWN, state.record_error)
         if self._gate is not None and TRIAL_KEY in item.stash:
-            finished = row_of(item.stash[TRIAL_KEY], state, worker=self._worker)
+            finished = row_of(
+                item.stash[TRIAL_KEY], state, worker=self._worker, without_secrets=self._without_secrets
+            )
             gating.attach(report, self._handover.put(finished))
 
     def _assign(

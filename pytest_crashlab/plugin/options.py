@@ -79,6 +79,10 @@ _LISTS = (
     ("crashlab_exceptions", "one 'module.Exception = label' a line: the outcome of a test that raises it"),
 )
 
+# What is no option: how things are kept, not what a session does.
+_LIMIT = ("crashlab_attachment_limit", "how large one attachment of a trial may be: 500k, 1M (default)")
+_LOCALS = ("crashlab_evidence_locals", "keep the values of local variables with a stored traceback")
+
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare the options and ini keys; nothing heavy is imported."""
@@ -91,6 +95,8 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(flag, action="store_true", default=False, help=text)
     for key, text in _LISTS:
         parser.addini(key, text, type="linelist", default=[])
+    parser.addini(*_LIMIT, default="1M")
+    parser.addini(*_LOCALS, type="bool", default=False)
 
 
 # Flags that change where or how, but ask for no trials by themselves; and the ini keys that do ask.

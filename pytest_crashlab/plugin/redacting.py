@@ -24,6 +24,15 @@ def redactor_of(config: pytest.Config) -> Redactor:
     return redactor
 
 
+def without_secrets(config: pytest.Config) -> Callable[[str], str]:
+    """The redactor as a function that looks for it, and at the environment, only when there is a text."""
+
+    def clean(text: str) -> str:
+        return redactor_of(config)(text)
+
+    return clean
+
+
 class _Hooks:
     """Every implementation of ``pytest_crashlab_redact`` there is by now, first registered first."""
 

@@ -13,17 +13,19 @@ from pytest_crashlab.records.redaction import redact
 from pytest_crashlab.records.trial import TrialRow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_crashlab.plugin.keys import TrialOf
     from pytest_crashlab.plugin.lifecycle import ItemState
 
 MESSAGE_LIMIT = 300
 
 
-def clean(text: str | None) -> str | None:
+def clean(text: str | None, without_secrets: Callable[[str], str] = redact) -> str | None:
     """One line of at most 300 characters without secrets."""
     if text is None:
         return None
-    line = redact(" ".join(text.split()))
+    line = without_secrets(" ".join(text.split()))
     return line if len(line) <= MESSAGE_LIMIT else f"{line[: MESSAGE_LIMIT - 1]}…"
 
 
@@ -52,8 +54,10 @@ class Handover:
         return last if last is not None and last.text is text else read_row(text)
 
 
-def row_of(of: TrialOf, state: ItemState, *, worker: str) -> Finished:
-    """The row of a finished item, with its checks."""
+def row_of(
+    of: TrialOf, state: ItemState, *, worker: str, without_secrets: Callable[[str], str] = redact
+) -> Finished:
+    """The row of a finished item, with its checks; ``without_secrets`` cleans what they say."""
     assigned, trial = state.assigned, state.trial
     target = None if trial is None else trial.target
     kind = None if assigned is None else assigned.outcome.kind
@@ -75,10 +79,14 @@ def row_of(of: TrialOf, state: ItemState, *, worker: str) -> Finished:
         worker=worker,
         site=None if assigned is None else assigned.site,
         failure_class=None if assigned is None else assigned.failure_class,
-        message=None if assigned is None else clean(assigned.message),
-        record_error=clean(state.record_error),
+        message=None if assigned is None else clean(assigned.message, without_secrets),
+        record_error=clean(state.record_error, without_secrets),
     )
-    checks = [] if trial is None else [replace(c, why=clean(c.why)) for c in trial.results.values()]
+    checks = (
+        []
+        if trial is None
+        else [replace(c, why=clean(c.why, without_secrets)) for c in trial.results.values()]
+    )
     text = row.to_json()
     if checks:
         text = f'{text[:-1]},"checks":{json.dumps([asdict(check) for check in checks])}}}'

@@ -11,6 +11,7 @@ from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.fanout import Selection
 from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recorder import Recorder
+from pytest_crashlab.plugin.redacting import without_secrets
 from pytest_crashlab.plugin.rows import Handover, row_of
 from pytest_crashlab.plugin.stopping import StopOnSigterm
 from pytest_crashlab.plugin.workers import Orders
@@ -18,9 +19,11 @@ from pytest_crashlab.records.case import CasePlan
 from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
 from pytest_crashlab.records.run import RunStatus, new_run_id
 from pytest_crashlab.records.trial import Phase
+from pytest_crashlab.store.layout import StorePaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pytest
 
@@ -44,11 +47,13 @@ class RunSession:
     stopped; ``stop`` ends the session in order on SIGTERM, from the moment there is a run to seal.
     """
 
-    def __init__(self, config: pytest.Config, settings: Settings, seed: int) -> None:
+    def __init__(
+        self, config: pytest.Config, settings: Settings, seed: int, *, run_id: str | None = None
+    ) -> None:
         self.config = config
         self.settings = settings
         self.seed = seed
-        self.run_id = new_run_id()
+        self.run_id = run_id or new_run_id()
         self.order = settings.order
         self.remaining: resume.Remaining | None = None
         self.started = False
@@ -155,7 +160,13 @@ class RunSession:
             remaining=self.remaining,
             baseline_k=None if self.baseline is None else self.baseline.manifest.k,
             gate=self.gated_cases,
+            folder=str(self.folder),
         )
+
+    @property
+    def folder(self) -> Path:
+        """Where the run is kept, or will be."""
+        return StorePaths(self.settings.store).run(self.run_id).folder
 
     def planned(self, selection: Selection) -> None:
         """The plan of this session: begin the run with it, or complete what ids alone told."""
@@ -254,7 +265,7 @@ class RunSession:
             )
         else:
             state.record_error = "the session was stopped in this trial's tear-down"
-        row = row_of(of, state, worker=worker_name(self.config))
+        row = row_of(of, state, worker=worker_name(self.config), without_secrets=without_secrets(self.config))
         recorded = self._guarded(self.recorder.add, row)
         if recorded is not None:
             self.config.hook.pytest_crashlab_trial_recorded(row=recorded)

@@ -30,8 +30,8 @@ ISOLATIONS = ("none", "round")
 class Settings:
     """What the options, ini keys and the environment ask for.
 
-    ``margin`` and ``min_pass_rate`` are shares in 0..1. ``requested`` is True when any option or ini
-    key asks for trials, a baseline, a threshold or a record.
+    ``margin`` and ``min_pass_rate`` are shares in 0..1; ``attachment_limit`` bytes. ``requested`` is
+    True when any option or ini key asks for trials, a baseline, a threshold or a record.
     """
 
     off: bool
@@ -62,6 +62,8 @@ class Settings:
     unsupported: OnUnsupported
     from_branch: bool
     exceptions: dict[str, str]
+    attachment_limit: int
+    evidence_locals: bool
     requested: bool
 
     @classmethod
@@ -107,6 +109,10 @@ class Settings:
             ),
             from_branch=bool(config.getoption("--crashlab-from-branch")),
             exceptions=read.exceptions(),
+            attachment_limit=_size(
+                str(config.getini("crashlab_attachment_limit")), "crashlab_attachment_limit"
+            ),
+            evidence_locals=bool(config.getini("crashlab_evidence_locals")),
             requested=is_anything_asked(config),
         )
 
@@ -208,3 +214,14 @@ def _trials(value: str | None, blame: str) -> tuple[int | None, bool]:
     if k < 1:
         raise UsageError(f"{blame}={value} is not a number of trials; give a whole number from 1 on, or off")
     return k, False
+
+
+def _size(value: str, blame: str) -> int:
+    """Bytes from ``500000``, ``500k`` or ``1M``."""
+    number, unit = value.strip(), 1
+    for suffix, factor in (("k", 2**10), ("m", 2**20)):
+        if number.lower().endswith(suffix):
+            number, unit = number[:-1], factor
+    if not number.isdecimal() or not 1 <= int(number) * unit <= 2**26:
+        raise UsageError(f"{blame}={value} is no size from 1 to 64M; write for example {blame}=500k")
+    return int(number) * unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -46,6 +47,7 @@ class Starter:
         self._config = config
         self.settings = Settings.of(config)
         self._session: RunSession | None = None
+        self._folder: str | None = None
 
     def start(self) -> None:
         """Resolve the baseline before anything is spent; in a worker, get ready to make trials."""
@@ -66,6 +68,7 @@ class Starter:
         from pytest_crashlab.plugin.workers import orders_for
 
         orders = orders_for(self._config)
+        self._folder = None if orders is None else orders.folder
         fanout = Fanout(self._config, self.settings, self, orders, deselected=deselected)
         self._config.pluginmanager.register(fanout, "crashlab-fanout")
         self._config.pluginmanager.register(CollectHooks(fanout.expand), "crashlab-collect")
@@ -80,11 +83,11 @@ class Starter:
         session.start()
         return session
 
-    def stand_by(self, seed: int | None = None) -> SessionHooks:
+    def stand_by(self, seed: int | None = None, run_id: str | None = None) -> SessionHooks:
         """Register what records; the run begins with its plan. ``seed`` where workers have one already."""
-        return self._stand_by(seed)[1]
+        return self._stand_by(seed, run_id)[1]
 
-    def _stand_by(self, seed: int | None) -> tuple[RunSession, SessionHooks]:
+    def _stand_by(self, seed: int | None, run_id: str | None = None) -> tuple[RunSession, SessionHooks]:
         import secrets
 
         from pytest_crashlab.plugin.session import RunSession
@@ -92,7 +95,7 @@ class Starter:
 
         if seed is None:
             seed = secrets.randbits(63) if self.settings.seed is None else self.settings.seed
-        self._session = session = RunSession(self._config, self.settings, seed)
+        self._session = session = RunSession(self._config, self.settings, seed, run_id=run_id)
         hooks = SessionHooks(self._config, session)
         manager = self._config.pluginmanager
         manager.register(hooks, "crashlab-session")
@@ -115,3 +118,20 @@ class Starter:
             handover=None if self._session is None else self._session.handover,
         )
         self._config.pluginmanager.register(lifecycle, LIFECYCLE_NAME)
+        self._register_evidence(settings)
+
+    def _register_evidence(self, settings: Settings) -> None:
+        """Collect what is kept besides the rows, where there is a folder for it."""
+        from pytest_crashlab.plugin.evidence import EVIDENCE_NAME, EvidenceHooks
+
+        folder = self._folder if self._session is None else str(self._session.folder)
+        if folder is None:
+            return
+        hooks = EvidenceHooks(
+            self._config,
+            folder=Path(folder),
+            worker=process.worker_name(self._config),
+            limit=settings.attachment_limit,
+            show_locals=settings.evidence_locals,
+        )
+        self._config.pluginmanager.register(hooks, EVIDENCE_NAME)

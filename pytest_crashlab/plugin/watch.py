@@ -6,6 +6,7 @@ This is all that most sessions know of the package, so it imports next to nothin
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -67,11 +68,17 @@ class _WorkersWatch:
 
         self._config = config
         self._seed = secrets.randbits(63)
+        self._run_id: str | None = None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Give all workers one seed, as each may turn out to make trials."""
-        node.workerinput[process.WORKER_INPUT] = json.dumps({"active": False, "seed": self._seed})
+        """Give all workers one seed and one run to write to, as each may turn out to make trials."""
+        from pytest_crashlab.records.run import new_run_id
+
+        self._run_id = self._run_id or new_run_id()
+        store = self._config.rootpath / (os.environ.get("CRASHLAB_STORE") or ".crashlab")
+        orders = {"active": False, "seed": self._seed, "folder": str(store / "runs" / self._run_id)}
+        node.workerinput[process.WORKER_INPUT] = json.dumps(orders)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -92,4 +99,4 @@ class _WorkersWatch:
         from pytest_crashlab.plugin.start import Starter
 
         self._config.pluginmanager.unregister(self)
-        return Starter(self._config).stand_by(self._seed)
+        return Starter(self._config).stand_by(self._seed, self._run_id)

@@ -30,7 +30,7 @@ class Orders:
 
     ``active`` whether a run was asked for by option or ini key (else only markers can start one);
     ``order`` of the trials; ``baseline_k`` trials a case of the baseline, None without one;
-    ``remaining`` what a resumed run has to do, None for a new one.
+    ``remaining`` what a resumed run has to do, None for a new one; ``folder`` the run's, for evidence.
     """
 
     active: bool
@@ -39,6 +39,7 @@ class Orders:
     baseline_k: int | None = None
     gate: GatedCases = field(default_factory=GatedCases)
     remaining: Remaining | None = None
+    folder: str | None = None
 
     def to_json(self) -> str:
         """JSON text: execnet carries text of any size, but no dataclass."""
