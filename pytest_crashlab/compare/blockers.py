@@ -14,8 +14,7 @@ from pytest_crashlab.records.comparison import CaseDelta, Note, Reason
 from pytest_crashlab.records.run import RunStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pytest_crashlab.compare.counts import CaseCount, RunCounts
     from pytest_crashlab.compare.pairing import Pairing
@@ -57,37 +56,11 @@ def manifest_blockers(baseline: Manifest, candidate: Manifest, *, split: str | N
                 code=f"replayed_{arm}",
                 text=f"{name} holds replayed trials: they repeat an earlier run and measure nothing.",
             )
-    yield from _read_differently(baseline.imported or {}, candidate.imported or {})
     if split == "holdout" and candidate.split != "holdout":
         yield Reason(
             code="holdout_wanted",
             text="The gate asks for a holdout run, and this run measured "
             f"{candidate.split or 'unsplit'} cases.",
-        )
-
-
-def _read_differently(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Reason]:
-    """Imports that make something else of the same label or score judge by different rules."""
-    kinds = a.get("kinds") or {}, b.get("kinds") or {}
-    differing = sorted(label for label in {*kinds[0]} & {*kinds[1]} if kinds[0][label] != kinds[1][label])
-    if differing:
-        first = differing[0]
-        yield Reason(
-            code="kinds_differ",
-            text=(
-                f"The two runs were imported with labels read differently: {several(differing)} "
-                f"({first} as {kinds[0][first]} in the baseline, as {kinds[1][first]} in this run). "
-                "Import both with the same options."
-            ),
-        )
-    marks = a.get("pass_at"), b.get("pass_at")
-    if None not in marks and marks[0] != marks[1]:
-        yield Reason(
-            code="pass_marks_differ",
-            text=(
-                f"The two runs were imported with different pass marks: {marks[0]:g} in the baseline, "
-                f"{marks[1]:g} in this run (--pass-at). Import both with the same."
-            ),
         )
 
 

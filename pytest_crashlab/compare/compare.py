@@ -11,6 +11,7 @@ from pytest_crashlab.compare.claims import are_interleaved, claim_of, share_seed
 from pytest_crashlab.compare.counts import count_cases
 from pytest_crashlab.compare.deltas import all_deltas
 from pytest_crashlab.compare.judges import judge_blockers, judge_notes
+from pytest_crashlab.compare.labels import label_blockers
 from pytest_crashlab.compare.measures import (
     Arms,
     Measured,
@@ -80,6 +81,7 @@ def compare_runs(
         pairing, trials = _by_trials(baseline, candidate, pairing)
     reasons = [
         *blockers.manifest_blockers(baseline.manifest, candidate.manifest, split=options.split),
+        *label_blockers(baseline, candidate),
         *blockers.undecided_blockers(a, b),
         *blockers.pairing_blockers(
             pairing, minimum=blockers.NORMAL_MINIMUM if method is Method.NORMAL else 1

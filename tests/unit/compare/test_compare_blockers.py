@@ -209,6 +209,22 @@ def test_imports_that_read_labels_and_scores_differently_say_how(store):
     assert reasons(compare_runs(a, record(store, cases(5), run_id="c"))) == {}
 
 
+def test_a_label_that_counts_as_something_else_now(store):
+    """Only within one case: another case may have another vocabulary."""
+    late = [row("t0", 1, "T", outcome="late"), row("t1", 1, "P")]
+    a = record(store, {**cases(20), "t0": ".PPPP", "t1": ".PPPP"}, run_id="a", rows=late)
+    now = [row("t0", 1, "E", outcome="late"), row("t1", 1, "P")]
+    b = record(store, {**cases(20), "t0": ".PPPP", "t1": ".PPPP"}, run_id="b", rows=now)
+    text = (
+        "Labels count as something else in each run: late (late as fail in the baseline, as instrument in "
+        "this run, in t0). Compare runs of one vocabulary."
+    )
+    assert reasons(compare_runs(a, b)) == {"kinds_differ": text}
+    elsewhere = [row("t0", 1, "P"), row("t1", 1, "E", outcome="late")]
+    c = record(store, {**cases(20), "t0": ".PPPP", "t1": ".PPPP"}, run_id="c", rows=elsewhere)
+    assert reasons(compare_runs(a, c)) == {}
+
+
 @pytest.mark.parametrize("arm", ["a", "b"])
 def test_replayed_trials(store, arm):
     comparison = compare(store, cases(5), cases(5), **{f"{arm}_fields": {"replayed": True}})
