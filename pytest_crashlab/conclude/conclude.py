@@ -11,6 +11,7 @@ from pytest_crashlab.compare.independence import with_warning
 from pytest_crashlab.compare.policies import decide
 from pytest_crashlab.compare.rates import run_numbers, summary_fields
 from pytest_crashlab.compare.thresholds import check_thresholds
+from pytest_crashlab.compare.vocabulary import with_vocabulary_warnings
 from pytest_crashlab.conclude.brief import NO_VERDICT, Conclusion
 from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.records.comparison import Policy
@@ -36,7 +37,7 @@ def conclude(store: Store, brief: Brief, baseline: StoredRun | None) -> Conclusi
     manifest = store.set_fields(
         brief.run_id,
         summary=summary_fields(numbers),
-        warnings=with_warning(run.manifest.warnings, run),
+        warnings=with_vocabulary_warnings(with_warning(run.manifest.warnings, run), run),
     )
     run = replace(run, manifest=manifest)
     thresholds = check_thresholds(run, min_pass_rate=brief.min_pass_rate)

@@ -82,6 +82,7 @@ class _Explicit:
     label: str
     site: str
     failure_class: str | None
+    phase: Phase
 
 
 @dataclass(slots=True)
@@ -185,8 +186,12 @@ class Trial:
         return self.kept
 
     def outcome(self, label: str, *, failure_class: str | None = None) -> None:
-        """Say what happened, by a label of the test's vocabulary; the last call counts."""
-        self._explicit = _Explicit(label, self._caller(), failure_class)
+        """Say what happened, by a label of the test's vocabulary; the last call counts.
+
+        ``failure_class`` names the kind of failure across labels, for example "fabrication". The place
+        that calls this is kept as the outcome's site, with the phase the trial was in.
+        """
+        self._explicit = _Explicit(label, self._caller(), failure_class, self.phase)
 
     def assigned(self) -> Assigned:
         """What the trial came to when no exception ended it."""
@@ -224,7 +229,8 @@ class Trial:
                     BUILTIN_OUTCOMES["not_verified"], explicit.site, f"required and not evaluated: {names}"
                 )
         why = "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed) or None
-        return self._as(outcome, explicit.site, why, explicit.failure_class)
+        phase = Phase.RUN if explicit.phase is Phase.RUN else None
+        return self._as(outcome, explicit.site, why, explicit.failure_class, phase)
 
     def misdeclared(self, site: str | None, message: str) -> Assigned:
         """The outcome of a test that contradicts itself."""
@@ -260,9 +266,15 @@ class Trial:
         ]
 
     def _as(
-        self, outcome: Outcome, site: str | None, message: str | None = None, failure_class: str | None = None
+        self,
+        outcome: Outcome,
+        site: str | None,
+        message: str | None = None,
+        failure_class: str | None = None,
+        phase: Phase | None = None,
     ) -> Assigned:
-        phase = Phase.VERIFY if self.phase is Phase.PREPARE else self.phase
+        if phase is None:
+            phase = Phase.VERIFY if self.phase is Phase.PREPARE else self.phase
         return Assigned(outcome=outcome, site=site, phase=phase, message=message, failure_class=failure_class)
 
     def _caller(self) -> str:

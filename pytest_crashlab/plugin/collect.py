@@ -144,6 +144,7 @@ def _plan(item: pytest.Item, case_id: str, count: int, spec: TrialSpec, identity
         content=identity.content(item),
         pass_rule=identity.pass_rule(item, min_passes=min_passes, checks=spec.checks),
         min_passes=min_passes,
+        vocabulary=spec.vocabulary,
         uses_trial=compat.uses_own_fixture(item, "trial"),
         file=path.replace("\\", "/"),
         line=None if line is None else line + 1,

@@ -7,8 +7,8 @@ import gc
 import json
 import weakref
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from pytest_crashlab.plugin import collect, gating, process, resume, workers
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.marker_names import MARKERS
 from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
+from pytest_crashlab.plugin.vocabularies import Vocabularies
 from pytest_crashlab.records.case import CasePlan
 
 if TYPE_CHECKING:
@@ -31,13 +32,17 @@ class Selection:
     """What is going to run: the cases with their planned trials, and how many were collected.
 
     ``collected`` counts the cases before any selection; ``once`` lists (case id, why) of tests that
-    cannot be repeated and run a single time.
+    cannot be repeated and run a single time; ``datasets`` where the cases come from;
+    ``vocabularies`` what the cases declare, see
+    :class:`pytest_crashlab.records.vocabulary_lint.Declared`.
     """
 
     cases: list[CasePlan]
     collected: int
     once: list[tuple[str, str]]
 
+    datasets: list[DatasetUse] = field(default_factory=list)
+    vocabularies: list[dict[str, Any]] = field(default_factory=list)
     def to_json(self) -> str:
         """JSON text for the way from a worker to the controller."""
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -51,6 +56,8 @@ class Selection:
             collected=data["collected"],
             once=[(case, why) for case, why in data["once"]],
         )
+            datasets=[DatasetUse(**use) for use in data["datasets"]],
+            vocabularies=data["vocabularies"],
 
 
 class Fanout:
@@ -71,6 +78,7 @@ class Fanout:
         self._orders = orders
         self._markers = Markers(config)
         self._deselected = deselected
+        self._vocabularies = Vocabularies(config, self._markers)
         self._plain: TrialSpec | None = None
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
@@ -119,7 +127,13 @@ class Fanout:
             resume.refuse_changed_plan(rest.cases, expansion.cases)
             items[:] = [item for item in items if not _is_decided(item, rest)]
         _refuse_strangers(expansion.cases, orders.gate)
-        selection = Selection(cases=expansion.cases, collected=collected, once=expansion.unsupported)
+        selection = Selection(
+            cases=expansion.cases,
+            collected=collected,
+            once=expansion.unsupported,
+            datasets=datasets,
+            vocabularies=[declared.to_mapping() for declared in self._vocabularies.declared.values()],
+        )
         self._starter.register_lifecycle(self.settings, orders.seed, orders.gate)
         if process.is_worker(self._config):
             self._config.pluginmanager.register(_PlanCourier(selection.to_json()), "crashlab-plan")
@@ -130,12 +144,17 @@ class Fanout:
         """How often ``item`` runs; refuses its markers now rather than in its first trial."""
         before = planned.get(item.nodeid)
         if before is None and not any(mark.name in MARKERS for mark in item.iter_markers()):
-            return self._unmarked(baseline_k)
-        self._markers.outcomes(item)
+            spec = self._unmarked(baseline_k)
+            if self._vocabularies.only_markers:
+                return spec
+            return replace(spec, vocabulary=self._vocabularies.key_of(item, item.nodeid))
+        vocabulary = self._vocabularies.key_of(item, item.nodeid)
         checks = self._markers.checks(item)
         if before is not None:
-            return TrialSpec(k=before.planned, min_passes=before.min_passes, checks=checks)
-        return resolve_trials(
+            return TrialSpec(
+                k=before.planned, min_passes=before.min_passes, checks=checks, vocabulary=vocabulary
+            )
+        spec = resolve_trials(
             item,
             self._markers,
             option=self.settings.trials,
@@ -154,6 +173,7 @@ class Fanout:
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
     """Trials live to the session's end: to look through all of them again and again finds nothing."""
+        return replace(spec, vocabulary=vocabulary) if vocabulary else spec
     enabled = gc.isenabled()
     gc.disable()
     try:

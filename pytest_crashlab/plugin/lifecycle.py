@@ -18,6 +18,7 @@ from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Declarations, Markers
 from pytest_crashlab.plugin.redacting import without_secrets
 from pytest_crashlab.plugin.rows import Handover, row_of
+from pytest_crashlab.plugin.vocabularies import Vocabularies
 from pytest_crashlab.records.outcome import (
     FAILED,
     INSTRUMENT_OUTCOMES,
@@ -87,7 +88,8 @@ class Lifecycle:
         self._config = config
         self._root = config.rootpath
         self._classifier = Classifier(config, settings.exceptions)
-        self._declared = Declarations(Markers(config))
+        markers = Markers(config)
+        self._declared = Declarations(markers, Vocabularies(config, markers))
         self._attachment_limit = settings.attachment_limit
         self._without_secrets = without_secrets(config)
         self._seed = seed

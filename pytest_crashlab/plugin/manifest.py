@@ -128,6 +128,8 @@ _SELECTING = re.compile(
 
 def _selects(arguments: Iterable[str]) -> bool:
     """Whether one of the command's words selects a part of the cases."""
+        "vocabularies": selection.vocabularies,
+        **dataset_fields(selection.datasets),
     return any("::" in argument or _SELECTING.match(argument) for argument in arguments)
 
 

@@ -11,10 +11,12 @@ import pytest
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.marker_names import MARKERS
 from pytest_crashlab.records.check import Check
-from pytest_crashlab.records.outcome import DEFAULT_VOCABULARY, Vocabulary
+from pytest_crashlab.records.outcome import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pytest_crashlab.plugin.vocabularies import Vocabularies
 
 _TRIAL_SETTINGS = ("trials", "fixed", "min_passes")
 
@@ -24,12 +26,13 @@ class TrialSpec:
     """What its markers and the options say of a case.
 
     ``k`` how often it runs; ``min_passes`` how many trials must pass (None: no threshold of its
-    own); ``checks`` what its trials are judged by.
+    own); ``checks`` what its trials are judged by; ``vocabulary`` what stands for its vocabulary.
     """
 
     k: int = 1
     min_passes: int | None = None
     checks: tuple[Check, ...] = ()
+    vocabulary: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +124,9 @@ class Declared:
 class Declarations:
     """What trials declare: read once a case, and again for a trial whose fixture added a marker."""
 
-    def __init__(self, markers: Markers) -> None:
+    def __init__(self, markers: Markers, vocabularies: Vocabularies) -> None:
         self._markers = markers
+        self._vocabularies = vocabularies
         self._by_case: dict[str, Declared] = {}
 
     def by(self, item: pytest.Item) -> Declared:
@@ -137,7 +141,7 @@ class Declarations:
 
     def _read(self, item: pytest.Item) -> Declared:
         return Declared(
-            vocabulary=self._markers.outcomes(item) or DEFAULT_VOCABULARY,
+            vocabulary=self._vocabularies.of(item),
             checks=self._markers.checks(item),
             own=len(item.own_markers),
         )

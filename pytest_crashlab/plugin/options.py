@@ -86,6 +86,9 @@ _LOCALS = ("crashlab_evidence_locals", "keep the values of local variables with 
 
 def add_options(parser: pytest.Parser) -> None:
     """Declare the options and ini keys; nothing heavy is imported."""
+_KEYS = (("crashlab_outcomes", "the vocabulary of tests that name none: package.module:NAME"),)
+
+
     group = parser.getgroup("crashlab", "repeated trials and a gate on a stored baseline")
     for flag, ini, metavar, text in _VALUED:
         group.addoption(flag, action="store", default=None, metavar=metavar, help=text)
@@ -95,6 +98,8 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(flag, action="store_true", default=False, help=text)
     for key, text in _LISTS:
         parser.addini(key, text, type="linelist", default=[])
+    for key, text in _KEYS:
+        parser.addini(key, text, default=None)
     parser.addini(*_LIMIT, default="1M")
     parser.addini(*_LOCALS, type="bool", default=False)
 
@@ -115,7 +120,7 @@ def is_anything_asked(config: pytest.Config) -> bool:
 def is_anything_set(config: pytest.Config) -> bool:
     """Whether an option or ini key of ours has a value at all."""
     flags = [flag for flag, *_ in _VALUED + _SWITCHES]
-    keys = [key for _, key, *_ in _VALUED if key is not None] + [key for key, _ in _LISTS]
+    keys = [key for _, key, *_ in _VALUED if key is not None] + [key for key, _ in _KEYS + _LISTS]
     return any(config.getoption(flag) not in (None, False) for flag in flags) or any(
         config.getini(key) for key in keys
     )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_crashlab.conclude.brief import Conclusion
+    from pytest_crashlab.plugin.fanout import Selection
     from pytest_crashlab.plugin.session import RunSession
 
 
@@ -74,7 +75,17 @@ def plan_lines(session: RunSession) -> list[str]:
     elif is_partial(session.config, selection, session.baseline):
         lines.append("crashlab: a selection of cases: compared, and not to be promoted")
     lines += [f"crashlab: runs once only, {why}: {case}" for case, why in selection.once]
-    return lines
+    return [*lines, *_vocabulary_lines(selection)]
+
+
+def _vocabulary_lines(selection: Selection) -> list[str]:
+    """What the declared vocabularies alone say, before a trial runs."""
+    if not selection.vocabularies:
+        return []
+    from pytest_crashlab.records.vocabulary_lint import Declared, lint_declared
+
+    found = lint_declared([Declared.from_mapping(data) for data in selection.vocabularies])
+    return [f"crashlab: {finding.text}" for finding in found if finding.allowed is None]
 
 
 def print_summary(reporter: pytest.TerminalReporter, session: RunSession, ending: Ending) -> None:

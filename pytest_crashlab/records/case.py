@@ -13,7 +13,8 @@ class CasePlan:
     case asks (parameters, dataset row's input and expected); ``pass_rule`` digest of what makes it
     pass (required checks, thresholds, the test's own source), None where it cannot be known;
     ``min_passes`` a threshold of its own; ``uses_trial`` whether the test asks for the ``trial``
-    fixture (an eval case); ``file`` and ``line`` (1-based) of the test.
+    fixture (an eval case); ``vocabulary`` the key of its vocabulary in the manifest's ``vocabularies``,
+    "" for the built-in one; ``file`` and ``line`` (1-based) of the test.
     """
 
     id: str
@@ -22,5 +23,6 @@ class CasePlan:
     pass_rule: str | None = None
     min_passes: int | None = None
     uses_trial: bool = False
+    vocabulary: str = ""
     file: str | None = None
     line: int | None = None

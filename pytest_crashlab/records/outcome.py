@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class Kind(StrEnum):
@@ -125,16 +125,31 @@ BUILTIN_OUTCOMES: dict[str, Outcome] = {
 }
 
 
+FINDINGS = {
+    "no_definition": "a label without a definition",
+    "or_in_definition": 'a definition with "or" in it, which may be two labels',
+    "duplicate_label": "a label that is declared twice",
+    "no_pass_label": "a vocabulary without a label of the kind pass",
+    "kinds_differ": "a label that two vocabularies of a session give different kinds",
+    "never_assigned": "a label that many trials never came to",
+    "several_phases": "a label that is assigned in different phases of a trial",
+    "mixed_causes": "a label of a crash, a time-out or a pass that several places assign",
+}
+OF_THE_WHOLE = frozenset({"no_pass_label"})
+
+
 class Vocabulary:
     """The outcomes that a test may end with.
 
     ``failed``, ``crashed``, the excluded labels and the instrument labels are always there; a label
-    given here with the same name replaces the built-in definition, never its kind.
+    given here with the same name replaces the built-in definition, never its kind. ``silence`` names
+    findings about it (see :data:`FINDINGS`) that are no mistakes, each with the reason:
+    ``{"mixed_causes:crashed": "both lines catch the same exception"}``.
     """
 
-    __slots__ = ("_by_label", "declared")
+    __slots__ = ("_by_label", "declared", "silence")
 
-    def __init__(self, *outcomes: Outcome) -> None:
+    def __init__(self, *outcomes: Outcome, silence: Mapping[str, str] | None = None) -> None:
         self.declared: tuple[Outcome, ...] = outcomes
         for outcome in outcomes:
             if not isinstance(outcome, Outcome):
@@ -152,6 +167,20 @@ class Vocabulary:
         if not outcomes:
             base[PASSED.label] = PASSED
         self._by_label: dict[str, Outcome] = {**base, **{o.label: o for o in outcomes}}
+        self.silence: dict[str, str] = dict(silence or {})
+        for key, reason in self.silence.items():
+            self._refuse_silence(key, reason)
+
+    def _refuse_silence(self, key: str, reason: object) -> None:
+        finding, _, label = key.partition(":")
+        whole = finding in OF_THE_WHOLE
+        if finding not in FINDINGS or (label not in self._by_label and not (whole and not label)):
+            raise ValueError(
+                f"silence={{{key!r}: ...}} names no finding about this vocabulary; write "
+                f"'finding:label' with one of {', '.join(FINDINGS)}"
+            )
+        if not isinstance(reason, str) or not reason.strip():
+            raise ValueError(f"silence={{{key!r}: ...}} needs the reason why it is no mistake")
 
     def __contains__(self, label: object) -> bool:
         return label in self._by_label

@@ -59,6 +59,7 @@ def session_summary(
     # Here, since a list of runs is drawn without numpy.
     from pytest_crashlab.compare.anomalies import anomalies
     from pytest_crashlab.compare.usage import run_usage
+    from pytest_crashlab.compare.vocabulary import vocabulary_findings
 
     counts = numbers.counts
     scanned = comparison is not None and bool(comparison.baseline_id)
@@ -101,6 +102,11 @@ def session_summary(
             for used in run_usage(run)
         ),
         anomalies=tuple(views.ReasonView(code=a.code, text=a.text) for a in anomalies(run, scanned=scanned)),
+        silenced=tuple(
+            views.ReasonView(code=f.key, text=f"{f.text} Silenced: {f.allowed}")
+            for f in vocabulary_findings(run)
+            if f.allowed is not None
+        ),
         scheduled=counts.scheduled,
         decided=counts.decided,
         undecided=counts.undecided,

@@ -120,6 +120,8 @@ def _outcomes(view: views.SessionView) -> Iterator[RenderableType]:
         label = "(missing)" if line.label is None else text(line.label)
         rows.append((label, text(line.kind), str(line.count), percent(line.share), _sites(line.sites)))
     yield columns(rows, right=(2, 3), wrap=4)
+    for silenced in view.silenced:
+        yield indented(text(silenced.text))
 
 
 def _sites(sites: Sequence[views.SiteView]) -> str:

@@ -289,7 +289,8 @@ class UsageView:
 class SessionView:
     """A run, alone or beside its baseline.
 
-    ``anomalies`` what asks for a look at the instrument before a number is believed.
+    ``anomalies`` what asks for a look at the instrument before a number is believed; ``silenced`` what
+    the author of a vocabulary said is no mistake, with the reason.
     """
 
     run: RunView
@@ -299,6 +300,7 @@ class SessionView:
     repeats: RepeatsView
     usage: tuple[UsageView, ...]
     anomalies: tuple[ReasonView, ...]
+    silenced: tuple[ReasonView, ...] = ()
     scheduled: int
     decided: int
     undecided: int

@@ -43,6 +43,8 @@ class Manifest(BaseModel):
     :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under;
     ``imported`` where a run comes from that no session recorded (see
     :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
+    ``vocabularies`` what its tests declare, see
+    :class:`pytest_crashlab.records.vocabulary_lint.Declared`;
     attempts per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`;
     ``dropped_lines`` journal lines that could not be read when it was sealed. Fields of later
     versions are kept.
@@ -96,6 +98,7 @@ class Manifest(BaseModel):
     gate: dict[str, Any] | None = None
     dropped_lines: int = 0
     warnings: list[str] = []
+    vocabularies: list[dict[str, Any]] = []
 
     def to_bytes(self) -> bytes:
         """The manifest as it is stored: indented JSON.
@@ -178,6 +181,7 @@ def case_columns() -> dict[str, pl.DataType]:
         "file": pl.String(),
         "line": pl.Int32(),
     }
+        **_vocabulary_columns(),
 
 
 def trial_columns() -> dict[str, pl.DataType]:
@@ -217,7 +221,7 @@ def trial_columns() -> dict[str, pl.DataType]:
 
 def later_columns() -> dict[str, pl.DataType]:
     """Columns that tables of format 1 may lack: they came later, and are null where they are not."""
-    return {**_usage_columns(), **_judge_columns()}
+    return {**_vocabulary_columns(), **_usage_columns(), **_judge_columns()}
 
 
 def _usage_columns() -> dict[str, pl.DataType]:
@@ -234,6 +238,12 @@ def _usage_columns() -> dict[str, pl.DataType]:
 def check_columns() -> dict[str, pl.DataType]:
     """Columns of checks.parquet: one row a check of an attempt; ``ok`` null: not evaluated."""
     import polars as pl
+def _vocabulary_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {"vocabulary": pl.String()}
+
+
 
     return {
         "case": pl.String(),
