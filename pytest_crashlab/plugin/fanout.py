@@ -40,9 +40,9 @@ class Selection:
     cases: list[CasePlan]
     collected: int
     once: list[tuple[str, str]]
-
     datasets: list[DatasetUse] = field(default_factory=list)
     vocabularies: list[dict[str, Any]] = field(default_factory=list)
+
     def to_json(self) -> str:
         """JSON text for the way from a worker to the controller."""
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -55,9 +55,9 @@ class Selection:
             cases=[CasePlan(**case) for case in data["cases"]],
             collected=data["collected"],
             once=[(case, why) for case, why in data["once"]],
-        )
             datasets=[DatasetUse(**use) for use in data["datasets"]],
             vocabularies=data["vocabularies"],
+        )
 
 
 class Fanout:
@@ -77,8 +77,8 @@ class Fanout:
         self._starter = starter
         self._orders = orders
         self._markers = Markers(config)
-        self._deselected = deselected
         self._vocabularies = Vocabularies(config, self._markers)
+        self._deselected = deselected
         self._plain: TrialSpec | None = None
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
@@ -161,6 +161,7 @@ class Fanout:
             ini=self.settings.ini_trials,
             baseline=baseline_k,
         )
+        return replace(spec, vocabulary=vocabulary) if vocabulary else spec
 
     def _unmarked(self, baseline_k: int | None) -> TrialSpec:
         """What applies to most tests of most suites."""
@@ -173,7 +174,6 @@ class Fanout:
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
     """Trials live to the session's end: to look through all of them again and again finds nothing."""
-        return replace(spec, vocabulary=vocabulary) if vocabulary else spec
     enabled = gc.isenabled()
     gc.disable()
     try:

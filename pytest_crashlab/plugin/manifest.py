@@ -103,6 +103,8 @@ def planned_fields(config: pytest.Config, selection: Selection, baseline: Stored
         "planned_trials": sum(planned),
         "partial": partial,
         "case_ids": [case.id for case in selection.cases],
+        "vocabularies": selection.vocabularies,
+        **dataset_fields(selection.datasets),
     }
 
 
@@ -128,8 +130,6 @@ _SELECTING = re.compile(
 
 def _selects(arguments: Iterable[str]) -> bool:
     """Whether one of the command's words selects a part of the cases."""
-        "vocabularies": selection.vocabularies,
-        **dataset_fields(selection.datasets),
     return any("::" in argument or _SELECTING.match(argument) for argument in arguments)
 
 

@@ -84,11 +84,11 @@ _LIMIT = ("crashlab_attachment_limit", "how large one attachment of a trial may 
 _LOCALS = ("crashlab_evidence_locals", "keep the values of local variables with a stored traceback")
 
 
-def add_options(parser: pytest.Parser) -> None:
-    """Declare the options and ini keys; nothing heavy is imported."""
 _KEYS = (("crashlab_outcomes", "the vocabulary of tests that name none: package.module:NAME"),)
 
 
+def add_options(parser: pytest.Parser) -> None:
+    """Declare the options and ini keys; nothing heavy is imported."""
     group = parser.getgroup("crashlab", "repeated trials and a gate on a stored baseline")
     for flag, ini, metavar, text in _VALUED:
         group.addoption(flag, action="store", default=None, metavar=metavar, help=text)
@@ -96,10 +96,10 @@ _KEYS = (("crashlab_outcomes", "the vocabulary of tests that name none: package.
             parser.addini(ini, f"{text.replace('%%', '%')} ({flag})", default=None)
     for flag, text in _SWITCHES:
         group.addoption(flag, action="store_true", default=False, help=text)
-    for key, text in _LISTS:
-        parser.addini(key, text, type="linelist", default=[])
     for key, text in _KEYS:
         parser.addini(key, text, default=None)
+    for key, text in _LISTS:
+        parser.addini(key, text, type="linelist", default=[])
     parser.addini(*_LIMIT, default="1M")
     parser.addini(*_LOCALS, type="bool", default=False)
 

@@ -41,10 +41,10 @@ class Manifest(BaseModel):
     ``seed_source`` "drawn", "given" or "baseline"; ``interleaved`` what all runs share whose trials
     ran in turn; ``declared_outcomes`` labels whose rates are to be compared; ``git`` see
     :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under;
-    ``imported`` where a run comes from that no session recorded (see
-    :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
     ``vocabularies`` what its tests declare, see
     :class:`pytest_crashlab.records.vocabulary_lint.Declared`;
+    ``imported`` where a run comes from that no session recorded (see
+    :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
     attempts per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`;
     ``dropped_lines`` journal lines that could not be read when it was sealed. Fields of later
     versions are kept.
@@ -95,10 +95,10 @@ class Manifest(BaseModel):
     outcomes: dict[str, int] = {}
     counts: dict[str, int] | None = None
     case_ids: list[str] = []
+    vocabularies: list[dict[str, Any]] = []
     gate: dict[str, Any] | None = None
     dropped_lines: int = 0
     warnings: list[str] = []
-    vocabularies: list[dict[str, Any]] = []
 
     def to_bytes(self) -> bytes:
         """The manifest as it is stored: indented JSON.
@@ -178,10 +178,10 @@ def case_columns() -> dict[str, pl.DataType]:
         "pass_rule": pl.String(),
         "min_passes": pl.Int32(),
         "uses_trial": pl.Boolean(),
+        **_vocabulary_columns(),
         "file": pl.String(),
         "line": pl.Int32(),
     }
-        **_vocabulary_columns(),
 
 
 def trial_columns() -> dict[str, pl.DataType]:
@@ -235,15 +235,15 @@ def _usage_columns() -> dict[str, pl.DataType]:
     }
 
 
-def check_columns() -> dict[str, pl.DataType]:
-    """Columns of checks.parquet: one row a check of an attempt; ``ok`` null: not evaluated."""
-    import polars as pl
 def _vocabulary_columns() -> dict[str, pl.DataType]:
     import polars as pl
 
     return {"vocabulary": pl.String()}
 
 
+def check_columns() -> dict[str, pl.DataType]:
+    """Columns of checks.parquet: one row a check of an attempt; ``ok`` null: not evaluated."""
+    import polars as pl
 
     return {
         "case": pl.String(),

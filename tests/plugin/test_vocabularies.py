@@ -120,17 +120,15 @@ def test_findings_are_said_at_collection_at_the_end_and_kept(suite: Suite) -> No
     )
     result = suite.run("--trials=3", "--crashlab-run-name=x")
     warnings = suite.last().manifest.warnings
-    assert [w.partition(" (No mistake?")[0] for w in warnings] == [
-        "Vocabulary: The vocabulary of test_other.py::test_other has no definition of bad: write down in one "
-        "line what happened then.",
-        "Vocabulary: The vocabulary of test_other.py::test_other has no label of the kind pass, so a trial "
-        "that fails nothing is called passed.",
-        "Vocabulary: crashed is assigned in different phases of a trial, in run (test_fix.py:16) and in "
-        "verify (test_fix.py:18): do both name one cause?",
-        "Vocabulary: crashed is assigned at 2 places in test_fix.py::test_fix: test_fix.py:16 (3), "
-        "test_fix.py:18 (3). Would each have been as likely with another candidate? What would is the "
-        "instrument's and needs a label of its own.",
-    ]
+    expected = (
+        "The vocabulary of test_other.py::test_other has no definition of bad: write down",
+        "The vocabulary of test_other.py::test_other has no label of the kind pass, so a trial",
+        "crashed is assigned in different phases of a trial, in run (test_fix.py:16) and in verify",
+        "crashed is assigned at 2 places in test_fix.py::test_fix: test_fix.py:16 (3), test_fix.py:18 (3).",
+    )
+    assert len(warnings) == len(expected)
+    for warning, words in zip(warnings, expected, strict=True):
+        assert warning.startswith(f"Vocabulary: {words}")
     assert warnings[0].endswith('(No mistake? silence={"no_definition:bad": "why"})')
     said = " ".join(result.stdout.str().split())
     assert "crashlab: The vocabulary of test_other.py::test_other has no definition of bad" in said
