@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_crashlab.plugin import marker_names
+from pytest_crashlab.plugin.fixtures import row as row
 from pytest_crashlab.plugin.fixtures import trial as trial
 from pytest_crashlab.plugin.options import add_options, is_anything_set
 from pytest_crashlab.plugin.watch import Watch
@@ -35,3 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
         start(config)
     else:
         config.pluginmanager.register(Watch(config), "crashlab-start")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make one case per row of a test that is marked with a data set."""
+    if any("dataset" in mark.kwargs for mark in metafunc.definition.iter_markers("crashlab")):
+        from pytest_crashlab.plugin.datasets import parametrize
+
+        parametrize(metafunc)

@@ -14,11 +14,12 @@ import pytest
 
 from pytest_crashlab.errors import CrashlabError, UsageError
 from pytest_crashlab.plugin import collect, gating, process, resume, workers
-from pytest_crashlab.plugin.keys import TRIAL_KEY
+from pytest_crashlab.plugin.keys import DATASETS_NAME, TRIAL_KEY
 from pytest_crashlab.plugin.marker_names import MARKERS
 from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
 from pytest_crashlab.plugin.vocabularies import Vocabularies
 from pytest_crashlab.records.case import CasePlan
+from pytest_crashlab.records.dataset import DatasetUse
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -115,6 +116,7 @@ class Fanout:
             _leave_out(items, {case.id for case in rest.cases})
         planned = {} if rest is None else {case.id: case for case in rest.cases}
         collected = len(items) + self._deselected
+        datasets = self._datasets(items, orders)
         expansion = collect.expand(
             items,
             spec_for=lambda item: self._spec(item, orders.baseline_k, planned),
@@ -139,6 +141,16 @@ class Fanout:
             self._config.pluginmanager.register(_PlanCourier(selection.to_json()), "crashlab-plan")
         else:
             run_session.planned(selection)
+
+    def _datasets(self, items: list[pytest.Item], orders: workers.Orders) -> list[DatasetUse]:
+        """Where the cases come from; refuses a baseline of other data sets or of the other split."""
+        if not self._config.pluginmanager.has_plugin(DATASETS_NAME):
+            return []
+        from pytest_crashlab.plugin import datasets
+
+        used = datasets.used_by(self._config, items)
+        datasets.refuse_other_baseline(used, orders.measured)
+        return used
 
     def _spec(self, item: pytest.Item, baseline_k: int | None, planned: dict[str, CasePlan]) -> TrialSpec:
         """How often ``item`` runs; refuses its markers now rather than in its first trial."""

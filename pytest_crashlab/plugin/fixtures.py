@@ -8,6 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_crashlab.plugin.author import Trial
+    from pytest_crashlab.records.dataset import Row
 
 
 @pytest.fixture
@@ -19,3 +20,14 @@ def trial(request: pytest.FixtureRequest) -> Trial:
     from pytest_crashlab.plugin.lifecycle import trial_for
 
     return trial_for(request)
+
+
+@pytest.fixture
+def row(request: pytest.FixtureRequest) -> Row:
+    """The row of the data set that this case is made of: ``id``, ``input``, ``expected``, ``metadata``.
+
+    For tests marked ``crashlab(dataset=...)``. Each trial gets values of its own.
+    """
+    from pytest_crashlab.plugin.datasets import fresh_row
+
+    return fresh_row(request)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_crashlab.plugin.canonical import canonical
+from pytest_crashlab.records.dataset import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,14 +28,19 @@ class Identity:
         self._files: dict[str, _Source | None] = {}
 
     def content(self, item: pytest.Item) -> str:
-        """Return the digest of the parameters of ``item``."""
+        """Return the digest of the parameters of ``item``; of a data set's row, input and expected alone."""
         callspec: Any = getattr(item, "callspec", None)
         params = {} if callspec is None else callspec.params
         if not params:
             return digest("content")
         fallback = callspec.id
-        parts = (f"{name}={canonical(params[name], self._root, fallback)}" for name in sorted(params))
+        parts = (f"{name}={self._parameter(params[name], fallback)}" for name in sorted(params))
         return digest("content", *parts)
+
+    def _parameter(self, value: object, fallback: str) -> str:
+        if isinstance(value, Row):
+            return f"row:{value.content}"
+        return canonical(value, self._root, fallback)
 
     def pass_rule(
         self, item: pytest.Item, *, min_passes: int | None = None, checks: Iterable[Check] = ()

@@ -7,14 +7,16 @@ import platform
 import re
 import shlex
 import sys
+from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.plugin import sources
+from pytest_crashlab.plugin.redacting import redactor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import pytest
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.plugin.fanout import Selection
     from pytest_crashlab.plugin.session import RunSession
     from pytest_crashlab.plugin.settings import Settings
+    from pytest_crashlab.records.dataset import DatasetUse
     from pytest_crashlab.store.runs import StoredRun
     from pytest_crashlab.store.schema import Manifest
 
@@ -33,15 +36,15 @@ def new_manifest(session: RunSession) -> Manifest:
     from pytest_crashlab.store.git import git_fields, read_head
     from pytest_crashlab.store.schema import Manifest
 
-    settings = session.settings
+    settings, clean = session.settings, redactor_of(session.config)
     target, evaluation = source_digests(session.config.rootpath, settings)
     return Manifest(
         id=session.run_id,
-        name=settings.run_name,
+        name=None if settings.run_name is None else clean(settings.run_name),
         release=settings.release,
         prompt=settings.prompt,
-        external_id=settings.external_id,
-        argv=[str(argument) for argument in session.config.invocation_params.args],
+        external_id=None if settings.external_id is None else clean(settings.external_id),
+        argv=[clean(str(argument)) for argument in session.config.invocation_params.args],
         trial_order=settings.order,
         isolation=settings.isolation,
         seed=session.seed,
@@ -92,14 +95,37 @@ def baseline_fields(session: RunSession) -> dict[str, Any] | None:
     }
 
 
+def measured(baseline: StoredRun | None) -> dict[str, str | None] | None:
+    """What a baseline measured, for the processes that know what this session measures."""
+    if baseline is None:
+        return None
+    found = baseline.manifest
+    return {"run": found.id, "dataset": found.dataset, "split": found.split}
+
+
+def dataset_fields(used: Sequence[DatasetUse]) -> dict[str, Any]:
+    """What the manifest says of the data sets that the cases come from."""
+    if not used:
+        return {}
+    from pytest_crashlab.plugin import datasets
+
+    return {
+        "dataset": datasets.measured_names(used),
+        "dataset_version": datasets.measured_versions(used),
+        "split": datasets.measured_split(used),
+        "datasets": [asdict(use) for use in used],
+    }
+
+
 def planned_fields(config: pytest.Config, selection: Selection, baseline: StoredRun | None) -> dict[str, Any]:
     """What the plan adds once the tests are collected."""
     planned = [case.planned for case in selection.cases]
     partial = is_partial(config, selection, baseline)
+    unsampled = sum(use.unsampled_cases for use in selection.datasets)
     return {
         "k": max(planned, default=1),
         "planned_cases": len(planned),
-        "total_cases": selection.collected if partial else len(planned),
+        "total_cases": selection.collected + unsampled if partial else len(planned),
         "planned_trials": sum(planned),
         "partial": partial,
         "case_ids": [case.id for case in selection.cases],
@@ -116,6 +142,8 @@ def is_partial(config: pytest.Config, selection: Selection, baseline: StoredRun 
     cases of a file that is still there and of which nothing was collected.
     """
     if _selects(str(argument) for argument in config.invocation_params.args):
+        return True
+    if any(use.unsampled for use in selection.datasets):
         return True
     own = [*config.getini("addopts"), *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
     if len(selection.cases) < selection.collected and not _selects(own):

@@ -46,6 +46,8 @@ _VALUED = (
         "LABELS",
         "compare how often these outcomes occur (labels, with commas between)",
     ),
+    ("--crashlab-split", None, "SPLIT", "the side of data sets with a holdout: dev (default) or holdout"),
+    ("--crashlab-dataset-sample", None, "N", "only N rows of each data set, drawn by the run's seed"),
     ("--crashlab-run-name", None, "TEXT", "a name for this run"),
     ("--crashlab-external-id", None, "TEXT", "your own key for this run"),
     ("--crashlab-seed", "crashlab_seed", "N|baseline", "fix the run's seed; baseline: share the baseline's"),
@@ -105,15 +107,31 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 # Flags that change where or how, but ask for no trials by themselves; and the ini keys that do ask.
-_PASSIVE = frozenset({"--crashlab-store", "--crashlab-unsupported", "--trial-order", "--crashlab-isolation"})
-_STARTERS = ("crashlab_trials", "crashlab_baseline", "crashlab_min_pass_rate", "crashlab_junit")
+_PASSIVE = frozenset(
+    {
+        "--crashlab-store",
+        "--crashlab-unsupported",
+        "--trial-order",
+        "--crashlab-isolation",
+        "--crashlab-split",
+    }
+)
+_STARTERS = (
+    "crashlab_trials",
+    "crashlab_baseline",
+    "crashlab_min_pass_rate",
+    "crashlab_junit",
+    "crashlab_report",
+)
 
 
 def is_anything_asked(config: pytest.Config) -> bool:
     """Whether an option or ini key asks for trials, a baseline, a threshold or a record."""
     flags = (flag for flag, *_ in _VALUED if flag not in _PASSIVE)
-    return any(config.getoption(flag) is not None for flag in flags) or any(
-        config.getini(key) not in (None, "") for key in _STARTERS
+    return (
+        any(config.getoption(flag) is not None for flag in flags)
+        or any(config.getini(key) not in (None, "") for key in _STARTERS)
+        or config.getoption("--crashlab-split") == "holdout"  # every look is recorded, to be counted
     )
 
 

@@ -124,6 +124,7 @@ class RunSession:
             store,
             ref,
             cwd=self.config.rootpath,
+            split=self.settings.split,
             own_run=self.run_id,
             saving=self.settings.save_baseline,
             environment=manifest.environment(),
@@ -161,6 +162,7 @@ class RunSession:
             baseline_k=None if self.baseline is None else self.baseline.manifest.k,
             gate=self.gated_cases,
             folder=str(self.folder),
+            measured=manifest.measured(self.baseline),
         )
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.plugin.options import is_anything_asked
+from pytest_crashlab.records.dataset import Split
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +52,8 @@ class Settings:
     external_id: str | None
     model: str | None
     outcomes: tuple[str, ...]
+    split: Split
+    sample: int | None
     target: tuple[str, ...]
     evaluation: tuple[str, ...]
     seed: int | None
@@ -92,6 +95,8 @@ class Settings:
             external_id=read.flag("--crashlab-external-id"),
             model=read.value("--crashlab-model", "crashlab_model"),
             outcomes=read.labels("--crashlab-outcome", "crashlab_outcome"),
+            split=Split(read.choice("--crashlab-split", None, tuple(Split))),
+            sample=read.count("--crashlab-dataset-sample"),
             target=tuple(config.getini("crashlab_target")),
             evaluation=tuple(config.getini("crashlab_evaluation")),
             seed=None if shared_seed else read.integer("--crashlab-seed", "crashlab_seed"),
@@ -150,6 +155,14 @@ class _Reader:
         if value not in allowed:
             raise UsageError(f"{blame}={value} is not known; choose one of {', '.join(allowed)}")
         return value
+
+    def count(self, flag: str) -> int | None:
+        value = self.value(flag)
+        if value is None:
+            return None
+        if not value.isdecimal() or int(value) < 1:
+            raise UsageError(f"{flag}={value} is no number of rows; give a whole number from 1 on")
+        return int(value)
 
     def integer(self, flag: str, ini: str) -> int | None:
         value, blame = self._given(flag, ini)

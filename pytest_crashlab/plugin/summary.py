@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.plugin import rounds
+from pytest_crashlab.plugin import process, rounds
 from pytest_crashlab.plugin.manifest import is_partial
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def plan_lines(session: RunSession) -> list[str]:
         lines.append(f"crashlab: {len(planned)} of {selection.collected} cases selected")
     elif is_partial(session.config, selection, session.baseline):
         lines.append("crashlab: a selection of cases: compared, and not to be promoted")
+    if process.distributes(session.config):  # else said where the rows are read
+        lines += [f"crashlab: {use.sentence}" for use in selection.datasets]
     lines += [f"crashlab: runs once only, {why}: {case}" for case, why in selection.once]
     return [*lines, *_vocabulary_lines(selection)]
 

@@ -30,7 +30,8 @@ class Orders:
 
     ``active`` whether a run was asked for by option or ini key (else only markers can start one);
     ``order`` of the trials; ``baseline_k`` trials a case of the baseline, None without one;
-    ``remaining`` what a resumed run has to do, None for a new one; ``folder`` the run's, for evidence.
+    ``remaining`` what a resumed run has to do, None for a new one; ``folder`` the run's, for evidence;
+    ``measured`` what the baseline measured (``run``, ``dataset``, ``split``), None without one.
     """
 
     active: bool
@@ -40,6 +41,7 @@ class Orders:
     gate: GatedCases = field(default_factory=GatedCases)
     remaining: Remaining | None = None
     folder: str | None = None
+    measured: dict[str, str | None] | None = None
 
     def to_json(self) -> str:
         """JSON text: execnet carries text of any size, but no dataclass."""

@@ -77,14 +77,20 @@ def split_of(row_id: str, holdout: float | None, salt: str) -> Split:
     return Split.HOLDOUT if holdout and share_of(row_id, salt) < holdout else Split.DEV
 
 
+def shares_dataset(one: str | None, other: str | None) -> bool:
+    """Whether two runs, each with the names of its data sets in one text, have a data set in common."""
+    return one == other or bool({*(one or "").split(", ")} & {*(other or "").split(", ")} - {""})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetUse:
     """A data set as one session used it; the counts are of rows.
 
     ``cases`` were run (selections of tests aside). The others were not: ``no_input`` and
     ``no_expected`` lack what a case needs, ``other_split`` are on the other side of the holdout,
-    ``unsampled`` were not drawn. ``split`` None where the data set has no holdout; ``sample`` how many
-    rows were asked for, None for all; ``seed`` what the sample follows from.
+    ``unsampled`` were not drawn, which is ``unsampled_cases`` over all tests. ``split`` None where the
+    data set has no holdout; ``sample`` how many rows were asked for, None for all; ``seed`` what the
+    sample follows from.
     """
 
     name: str
@@ -97,5 +103,27 @@ class DatasetUse:
     no_expected: int = 0
     other_split: int = 0
     unsampled: int = 0
+    unsampled_cases: int = 0
     sample: int | None = None
     seed: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The data set, its cases, and the rows that are none, with the reason of each."""
+        other = "in dev" if self.split == Split.HOLDOUT else "in the holdout"
+        if self.split is None:
+            other = "on no holdout, as it has none"
+        left_out = [
+            f"{count} {why}"
+            for count, why in (
+                (self.other_split, other),
+                (self.no_expected, "without expected"),
+                (self.no_input, "without input"),
+                (self.unsampled, f"not drawn (seed {self.seed})"),
+            )
+            if count
+        ]
+        name = " ".join(filter(None, ("data set", self.name, self.version)))
+        split = "" if self.split is None else f", split {self.split}"
+        count = f"{self.cases} of {self.rows} rows are cases" if left_out else f"{self.rows} rows"
+        return f"{name}{split}: {count}{'; not run: ' if left_out else ''}{', '.join(left_out)}"

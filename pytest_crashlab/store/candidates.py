@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.records.comparison import Note, Word
+from pytest_crashlab.records.dataset import Split, shares_dataset
 from pytest_crashlab.records.run import RunStatus
 
 if TYPE_CHECKING:
@@ -71,9 +72,10 @@ def unfit(manifest: Manifest, *, dataset: str | None, split: str | None, own_run
         return f"it did not finish ({manifest.status})"
     if manifest.partial or manifest.planned_cases < manifest.total_cases:
         return f"it ran a part of its plan ({manifest.planned_cases} of {manifest.total_cases} cases)"
-    if dataset is not None and manifest.dataset != dataset:
+    if dataset is not None and not shares_dataset(manifest.dataset, dataset):
         return f"it is of another dataset ({manifest.dataset or 'none'}, not {dataset})"
-    if split is not None and manifest.split != split:
+    dev = {Split.DEV, None}  # before a data set got its holdout, all of its rows were dev
+    if split is not None and manifest.split != split and not {manifest.split, split} <= dev:
         return f"it is of another split ({manifest.split or 'none'}, not {split})"
     return None
 
