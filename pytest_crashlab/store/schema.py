@@ -39,7 +39,9 @@ class Manifest(BaseModel):
     selection, a sample or an interrupted plan; ``replayed`` the provider's answers came from a
     recording; ``sources`` "target" and "evaluation" -> declared path -> digest of its files;
     ``seed_source`` "drawn", "given" or "baseline"; ``interleaved`` what all runs share whose trials
-    ran in turn; ``declared_outcomes`` labels whose rates are to be compared; ``git`` see
+    ran in turn; ``dataset`` names of data sets, with commas between, and ``datasets`` how each was used
+    (see :class:`pytest_crashlab.records.dataset.DatasetUse`); ``declared_outcomes`` labels whose rates
+    are to be compared; ``git`` see
     :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under;
     ``vocabularies`` what its tests declare, see
     :class:`pytest_crashlab.records.vocabulary_lint.Declared`;
@@ -74,6 +76,7 @@ class Manifest(BaseModel):
     dataset: str | None = None
     dataset_version: str | None = None
     split: str | None = None
+    datasets: list[dict[str, Any]] = []
     policy: str | None = None
     method: str | None = None
     margin: float | None = None
