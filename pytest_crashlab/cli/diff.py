@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     limit = args.limit if args.limit > 0 else None
     _, gate = judge(candidate, comparison)
     view = diff_view(
-        baseline.manifest,
+        baseline,
         candidate,
         comparison,
         gate,

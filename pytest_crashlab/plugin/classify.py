@@ -9,38 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.records.classification import BUILTIN_EXCEPTIONS
 
 if TYPE_CHECKING:
     import pytest
-
-# Qualified class names looked for along the exception's bases, so that no client is imported.
-# The first name found along the method resolution order decides.
-BUILTIN_EXCEPTIONS: dict[str, str] = {
-    # A status is an answer of the service: the test decides what it means.
-    "urllib.error.HTTPError": "",
-    "requests.exceptions.HTTPError": "",
-    "builtins.ConnectionError": "network_error",
-    "builtins.TimeoutError": "network_error",
-    "socket.gaierror": "network_error",
-    "socket.herror": "network_error",
-    "ssl.SSLError": "network_error",
-    "http.client.IncompleteRead": "network_error",
-    "http.client.BadStatusLine": "network_error",
-    "urllib.error.URLError": "network_error",
-    "urllib.error.ContentTooShortError": "network_error",
-    "urllib3.exceptions.HTTPError": "network_error",
-    "requests.exceptions.ConnectionError": "network_error",
-    "requests.exceptions.Timeout": "network_error",
-    "requests.exceptions.ChunkedEncodingError": "network_error",
-    "httpx.TransportError": "network_error",
-    "httpx2.TransportError": "network_error",
-    "httpcore.NetworkError": "network_error",
-    "httpcore.TimeoutException": "network_error",
-    "httpcore.ProtocolError": "network_error",
-    "aiohttp.client_exceptions.ClientConnectionError": "network_error",
-    "aiohttp.client_exceptions.ClientPayloadError": "network_error",
-    "botocore.exceptions.HTTPClientError": "network_error",
-}
 
 _PYTEST_TIMEOUT_END = "from pytest-timeout."
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from pytest_crashlab.report import views
 from pytest_crashlab.report.build import gate_view, run_view, verdict_view
+from pytest_crashlab.report.outcomes import compared_assignments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_crashlab.records.comparison import Comparison, Gate
-    from pytest_crashlab.store import Manifest, StoredRun
+    from pytest_crashlab.store import StoredRun
 
 _FEWEST_FOR_FLIPS = 3
 
@@ -32,7 +33,7 @@ SHOWN: dict[str, Callable[[views.ComparedCaseView], bool]] = {
 
 
 def diff_view(
-    baseline: Manifest,
+    baseline: StoredRun,
     candidate: StoredRun,
     comparison: Comparison,
     gate: Gate,
@@ -52,7 +53,7 @@ def diff_view(
     unmoved = [c for c in card.cases if c.delta == 0]
     wanted = [c for c in (*card.moved, *unmoved) if SHOWN[show](c)]
     return views.DiffView(
-        baseline=run_view(baseline),
+        baseline=run_view(baseline.manifest),
         candidate=run_view(candidate.manifest),
         verdict=card,
         gate=gate_view(gate),
@@ -61,4 +62,5 @@ def diff_view(
         total=len(wanted),
         baseline_line=baseline_line,
         gate_options=gate_options,
+        assignments=compared_assignments(baseline, candidate),
     )

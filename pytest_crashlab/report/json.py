@@ -9,6 +9,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from pytest_crashlab.records.classification import BUILTIN_EXCEPTIONS
+from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -67,6 +70,24 @@ def runs_json(lines: Sequence[views.RunLineView], problems: Sequence[str]) -> di
 def baselines_json(lines: Sequence[views.BaselineLineView]) -> dict[str, Any]:
     """Every name and the run it stands for."""
     return {"schema": "crashlab.baselines", "version": VERSION, "baselines": [asdict(line) for line in lines]}
+
+
+def outcomes_json(view: views.OutcomesView) -> dict[str, Any]:
+    """The labels of a run by the place that assigned them."""
+    return {"schema": "crashlab.outcomes", "version": VERSION, **asdict(view)}
+
+
+def builtin_outcomes_json() -> dict[str, Any]:
+    """The built-in labels, and those that exceptions come to ("" for one that the test has to read)."""
+    return {
+        "schema": "crashlab.builtin_outcomes",
+        "version": VERSION,
+        "exceptions": dict(BUILTIN_EXCEPTIONS),
+        "outcomes": [
+            {"label": o.label, "kind": o.kind.value, "definition": o.definition, "completed": o.completed}
+            for o in BUILTIN_OUTCOMES.values()
+        ],
+    }
 
 
 def design_json(design: Design) -> dict[str, Any]:

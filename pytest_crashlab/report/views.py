@@ -55,6 +55,30 @@ class OutcomeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentView:
+    """One label as one place assigned it: ``trials`` in the run, ``before`` in its baseline (None: alone)."""
+
+    label: str | None
+    kind: str | None
+    site: str | None
+    trials: int
+    before: int | None
+    definition: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomesView:
+    """The labels of one run; ``unused`` declared ones that no trial came to; ``findings`` of the lint."""
+
+    run: str
+    trials: int
+    assignments: tuple[AssignmentView, ...]
+    unused: tuple[str, ...]
+    findings: tuple[ReasonView, ...]
+    amendments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PassRateView:
     """The mean over ``cases`` of the share of their ``trials`` decided trials that passed.
 
@@ -350,7 +374,8 @@ class RunLineView:
 class DiffView:
     """Two runs beside each other; ``shown`` says which of the compared cases were asked for.
 
-    ``gate`` what the gate would say when asked with ``gate_options``.
+    ``gate`` what the gate would say when asked with ``gate_options``; ``assignments`` the labels of both
+    runs by the place that assigned them.
     """
 
     baseline: RunView
@@ -362,6 +387,7 @@ class DiffView:
     total: int
     baseline_line: str | None
     gate_options: tuple[str, ...]
+    assignments: tuple[AssignmentView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

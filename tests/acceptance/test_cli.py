@@ -592,3 +592,80 @@ def test_an_outcome_named_after_the_run_is_exploratory(shared, ok):
     assert found["crashed"]["why"] == "assigned in neither run"
     drawn = ok(shared, "gate", WORSE, "--baseline", BASE, "--outcome", "failed", code=1)
     assert "outcome failed: 0.0 % -> 10.0 %" in drawn
+
+
+def test_outcomes_without_a_run_are_the_built_in_ones(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    assert main(["outcomes"]) == 0
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "builtins.ConnectionError network_error" in said
+    assert "verifier_error instrument The code that judges the target failed itself." in said
+    assert main(["outcomes", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["schema"] == "crashlab.builtin_outcomes"
+    assert data["exceptions"]["socket.gaierror"] == "network_error"
+    kinds = {outcome["label"]: outcome["kind"] for outcome in data["outcomes"]}
+    assert (kinds["crashed"], kinds["wall_clock"], kinds["skipped"]) == ("crash", "instrument", "excluded")
+
+
+def test_outcomes_of_a_run_by_the_line_that_assigned_them(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    store = Store.open(tmp_path / "s", create=True)
+    words = {
+        "key": "v",
+        "where": "t.py::t",
+        "outcomes": [
+            {"label": "passed", "kind": "pass", "definition": "Solved or not refused."},
+            {"label": "gave_up", "kind": "fail", "definition": "The agent said that it cannot."},
+        ],
+        "silence": {"or_in_definition:passed": "no way to tell"},
+    }
+    plans = {"t.py::t[0]": {"vocabulary": "v"}}
+    cases = {"t.py::t[0]": "PPFC.", "t.py::t[1]": "PPPFE"}
+    extra = [row("t.py::t[0]", 5, "C", site="agent.py:3")]
+    record(store, cases, rows=extra, plans=plans, vocabularies=[words], run_id=BASE)
+    assert main(["--store", str(tmp_path / "s"), "outcomes", BASE]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"crashlab run {BASE}: 10 trials"
+    assert [line.split() for line in said[3:8]] == [
+        ["passed", "pass", "5", "test_agent.py:10"],
+        ["crashed", "crash", "1", "agent.py:3"],
+        ["crashed", "crash", "1", "test_agent.py:13"],
+        ["failed", "fail", "2", "test_agent.py:11"],
+        ["provider_error", "instrument", "1", "test_agent.py:14"],
+    ]
+    assert "  passed          Solved or not refused." in said
+    assert "  Declared and never assigned: gave_up" in said
+    assert any("crashed is assigned at 2 places in t.py::t" in line for line in said)
+    assert any("Silenced: no way to tell" in line for line in said)
+    assert main(["--store", str(tmp_path / "s"), "outcomes", BASE, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["unused"] == ["gave_up"]
+    assert data["assignments"][1] == {
+        "label": "crashed",
+        "kind": "crash",
+        "site": "agent.py:3",
+        "trials": 1,
+        "before": None,
+        "definition": "The target raised an exception of its own.",
+    }
+
+
+def test_diff_shows_the_labels_of_both_runs_by_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    store = Store.open(tmp_path / "s", create=True)
+    record(store, ids(3), run_id=BASE)
+    worse = {**ids(3), "test_agent.py::test_refund[case-0]": "CCC.."}
+    extra = [row("test_agent.py::test_refund[case-0]", n, "C", site="agent.py:3") for n in (4, 5)]
+    record(store, worse, rows=extra, run_id=WORSE)
+    assert main(["--store", str(tmp_path / "s"), "diff", BASE, WORSE]) == 0
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    at = said.index(["Outcomes", "by", "the", "line", "that", "assigned", "them"])
+    assert said[at + 1 : at + 5] == [
+        ["label", "kind", "before", "now", "assigned", "at"],
+        ["passed", "pass", "15", "10", "test_agent.py:10"],
+        ["crashed", "crash", "0", "2", "agent.py:3"],
+        ["crashed", "crash", "0", "3", "test_agent.py:13"],
+    ]
+    assert main(["--store", str(tmp_path / "s"), "diff", BASE, WORSE, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["assignments"][1]["before"] == 0

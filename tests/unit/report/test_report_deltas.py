@@ -34,7 +34,7 @@ def story(store, **b_fields):
     b = measured("b", 5, target_digest="y", seed_source="baseline", **b_fields)
     comparison = compare_runs(a, b, CompareOptions(outcomes=("failed",), aa_factor=1.25))
     _, gate = judge(b, comparison)
-    return diff_view(a.manifest, b, comparison, gate, show="worse")
+    return diff_view(a, b, comparison, gate, show="worse")
 
 
 def lines(view, width=400):

@@ -107,7 +107,7 @@ def test_which_cases_a_diff_shows(store, show, cases):
     baseline, candidate = record(store, a, run_id="a"), record(store, b, run_id="b")
     comparison = compare_runs(baseline, candidate)
     gate = decide(Policy.REGRESSIONS, comparison)
-    runs = (baseline.manifest, candidate, comparison, gate)
+    runs = (baseline, candidate, comparison, gate)
     view = diff_view(*runs, show=show)
     assert {c.case for c in view.cases} == set(cases)
     assert view.total == len(cases)
