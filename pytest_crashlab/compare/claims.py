@@ -29,13 +29,11 @@ def claim_of(baseline: Manifest, candidate: Manifest) -> Claim:
     if baseline.target_digest is None or candidate.target_digest is None:
         return Claim(
             kind=ClaimKind.UNKNOWN,
-            text="It is not known what changed between the runs: name the target's files with "
-            "crashlab_target to tell a change from a control.",
+            text="What changed between the runs is not known: name it with crashlab_target.",
         )
     return Claim(
         kind=ClaimKind.SAME_SOURCE,
-        text="Same-source control: target, prompt and model are the same in both runs, so this says nothing "
-        "about a change.",
+        text="Same-source control: target, prompt and model are the baseline's, so no change is measured.",
     )
 
 

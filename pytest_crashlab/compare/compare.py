@@ -235,8 +235,8 @@ def _sentence(word: Word, measured: Measured, method: Method, margin: float | No
 
 _HONESTY = {
     Method.NORMAL: sentences.NORMAL_HONESTY,
-    Method.EXACT: sentences.EXACT_HONESTY,
-    Method.MID_P: sentences.MIDP_HONESTY,
+    Method.EXACT: sentences.TRIALS_HONESTY,
+    Method.MID_P: sentences.TRIALS_HONESTY,
 }
 
 

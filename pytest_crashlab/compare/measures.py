@@ -147,7 +147,7 @@ def measure(arms: Arms, method: Method, trials: TrialPairs | None = None) -> Mea
         p=verdict.p_value,
         low=verdict.low,
         high=verdict.high,
-        half_width=verdict.half_width,
+        half_width=min(1.0, verdict.half_width),  # the distance to a far bound can be longer than any change
         contradictory=verdict.contradictory,
     )
 

@@ -17,12 +17,10 @@ NORMAL_HONESTY = (
     "The interval is a normal approximation over cases. Two equal runs show a false regression, or a false "
     "improvement, about 1 time in 40, so a team that makes many comparisons will see some."
 )
-_TRIALS_HONESTY = (
-    "The test is over the trials of these cases ({name}): it says whether they moved, not why. Two equal "
-    "runs show a false regression in at most about 1 of 40 comparisons, and a false improvement as often."
+TRIALS_HONESTY = (
+    "It says whether these cases moved, not why. Two equal runs read Regressed at most about 1 time in 40, "
+    "and Improved as often."
 )
-EXACT_HONESTY = _TRIALS_HONESTY.format(name="exact")
-MIDP_HONESTY = _TRIALS_HONESTY.format(name="exact, mid-p")
 
 
 def points(share: float) -> str:
@@ -70,7 +68,9 @@ def change(delta: float) -> str:
 
 def outside(delta: float, half_width: float, p: float) -> str:
     """The line under Regressed and Improved."""
-    return f"{change(delta)} Outside the noise (± {points(half_width)} points, {p_words(p)})."
+    return (
+        f"{change(delta)} Outside the noise ({_band(half_width) or 'all cases changed alike'}, {p_words(p)})."
+    )
 
 
 def inside(half_width: float, possible_drop: float) -> str:
@@ -80,15 +80,24 @@ def inside(half_width: float, possible_drop: float) -> str:
 
 def inside_normal(half_width: float) -> str:
     """The line under No change of the simple rule."""
-    return f"Inside the noise: ± {points(half_width)} points. The change is not proven."
+    band = _band(half_width) or "no case changed, so the simple rule has no width for it"
+    return f"Inside the noise: {band}. The change is not proven."
 
 
 def inside_margin(half_width: float, possible_drop: float, margin: float) -> str:
     """The line under No change that is proven inside a margin."""
+    band = _band(half_width) or "no case changed"
     return (
-        f"Inside the noise: ± {points(half_width)} points, and proven inside the margin of {points(margin)} "
+        f"Inside the noise: {band}, and proven inside the margin of {points(margin)} "
         f"points; {_possible(possible_drop)}."
     )
+
+
+def _band(half_width: float) -> str | None:
+    """The noise in words, never ± 0: None where a rule measures no spread at all."""
+    if half_width == 0:
+        return None
+    return "± less than 0.1 points" if points(half_width) == "0.0" else f"± {points(half_width)} points"
 
 
 def not_inside_margin(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.padding import Padding
 from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count, points, several
 from pytest_crashlab.report.figures import (
+    DASH,
     amount,
     change,
     change_interval,
@@ -17,7 +17,7 @@ from pytest_crashlab.report.figures import (
     signed_points,
     text,
 )
-from pytest_crashlab.report.layout import indented, unbroken
+from pytest_crashlab.report.layout import Hanging, indented, listed, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +30,7 @@ _STYLES = {"Regressed": "bold red", "Improved": "bold green"}
 _PROVEN_WORDS = {-1: "proven lower", 0: "not proven", 1: "proven higher"}
 _PROVEN = {-1: "proven worse", 0: "moved, not proven", 1: "proven better"}
 MOST_MOVED = 10
+_CASES_FOR_NEW = 10
 
 
 def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterator[RenderableType]:
@@ -57,11 +58,15 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
         yield indented(text(card.claim_text))
     if card.delta is None:
         return
-    yield indented(
-        f"Interleaved: {'yes' if card.interleaved else 'no'}. Noise between equal runs (A/A factor): "
-        + ("not calibrated." if card.aa_factor is None else f"{card.aa_factor:.2f}.")
-    )
+    in_turn = "yes" if card.interleaved else "no"
+    yield indented(f"Interleaved: {in_turn}. Noise between equal runs (A/A factor): {_noise(card)}.")
     yield indented(text(card.honesty))
+
+
+def _noise(card: views.VerdictView) -> str:
+    if card.aa_factor is None:
+        return "not calibrated"
+    return f"{card.aa_factor:.2f}" + (", not used by this method" if card.method == "normal" else "")
 
 
 def _deltas(deltas: Sequence[views.DeltaView], *, full: bool) -> Iterator[RenderableType]:
@@ -70,14 +75,23 @@ def _deltas(deltas: Sequence[views.DeltaView], *, full: bool) -> Iterator[Render
     if not shown:
         return
     yield indented("Beside the verdict (each case once; 95 %, these cases; time, tokens, cost: new cases)")
+    unknown: dict[str, list[str]] = {}
     for delta in shown:
-        yield Padding(Text(_delta(delta)), (0, 0, 0, 4))
+        if delta.a is None and delta.b is None and delta.why is not None:
+            unknown.setdefault(delta.why, []).append(_name(delta))
+        else:
+            yield Hanging(tuple(_delta(delta).split(" ")), indent=4, below=2)
+    for why, names_ in unknown.items():
+        yield Hanging(tuple(f"{', '.join(names_)}: {DASH} ({text(why)})".split(" ")), indent=4, below=2)
+
+
+def _name(delta: views.DeltaView) -> str:
+    return {"check": "check ", "outcome": "outcome "}.get(delta.group, "") + text(delta.name)
 
 
 def _delta(delta: views.DeltaView) -> str:
     """One number: "check tone: 100.0 % -> 96.0 % (-4.0 points, -8.1 to 0.0), not proven; 50 and 50 ..."."""
-    name = {"check": "check ", "outcome": "outcome "}.get(delta.group, "") + text(delta.name)
-    said = f"{name}: {amount(delta.a, delta.unit)} -> {amount(delta.b, delta.unit)}"
+    said = f"{_name(delta)}: {amount(delta.a, delta.unit)} -> {amount(delta.b, delta.unit)}"
     if delta.delta is not None:
         interval = change_interval(delta.low, delta.high, delta.unit)
         said += f" ({change(delta.delta, delta.unit)}, {interval})"
@@ -98,18 +112,36 @@ def rates_line(card: views.VerdictView) -> str:
 
 
 def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
-    if card.low is not None and card.of == "these cases":
-        yield indented(f"These cases: {points_interval(card.low, card.high)} (95 %).")
-    if card.new_low is not None:
-        shown = "shown" if card.new_shown else "not shown"
-        interval = points_interval(card.new_low, card.new_high)
-        yield indented(f"New cases of this kind: {interval} (95 %); a change is {shown}.")
-    if card.mde is not None:
-        yield indented(
-            f"With this many trials a drop of {points(card.mde)} points would be found in 4 of 5 tries."
-        )
+    if card.low is not None and card.high is not None and card.low < card.high:
+        of = "These cases" if card.of == "these cases" else "By the simple rule"
+        interval = points_interval(card.low, card.high)
+        yield indented(f"{of}: {interval} (95 %; {text(card.these_method)}).")
+    yield indented(_new_cases(card))
+    yield indented(_detectable(card))
     if card.margin is not None:
         yield indented(f"Margin: {points(card.margin)} points.")
+
+
+def _new_cases(card: views.VerdictView) -> str:
+    if card.new_low is None or card.compared < 2:
+        return "New cases of this kind: a change is not shown; one case says nothing about others."
+    shown = "shown" if card.new_shown else "not shown"
+    if card.compared < _CASES_FOR_NEW:
+        shown += f", it takes {_CASES_FOR_NEW} cases"
+    interval = points_interval(card.new_low, card.new_high)
+    return f"New cases of this kind: {interval} (95 %; {text(card.new_method)}); a change is {shown}."
+
+
+def _detectable(card: views.VerdictView) -> str:
+    test = "the exact test" if card.method == "normal" else ""
+    if card.mde is not None:
+        by = f" by {test}" if test else ""
+        return (
+            f"With this many trials a drop of {points(card.mde)} points would be found in 4 of 5 tries{by}."
+        )
+    if not card.a_rate:
+        return "Nothing passed in the baseline, so there is no drop to find."
+    return "With this many trials not even a drop to 0 would be found in 4 of 5 tries."
 
 
 def _paired(card: views.VerdictView) -> Iterator[RenderableType]:
@@ -129,7 +161,8 @@ def _compared(card: views.VerdictView) -> Iterator[RenderableType]:
         f"{card.unchanged} equal; {proven} proven), {left_out} left out"
     )
     for group in card.left_out:
-        yield unbroken(f"    {len(group.cases)} {group.words} ({group.reason}): {names(group.cases)}")
+        before = f"{len(group.cases)} {group.words} ({group.reason}):"
+        yield listed(before, [text(case) for case in group.cases], indent=4)
 
 
 def _moved(cases: Sequence[views.ComparedCaseView], most: int) -> Iterator[RenderableType]:

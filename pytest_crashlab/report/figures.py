@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from decimal import Decimal
 
 from pytest_crashlab.compare import sentences
 
@@ -35,12 +36,14 @@ def points_interval(low: float | None, high: float | None) -> str:
 
 
 def amount(value: float | None, unit: str) -> str:
-    """A number in its unit: a share as percent, seconds, US dollars, tokens; four digits that count."""
+    """A number in its unit: a share as percent, seconds or milliseconds, US dollars, tokens."""
     if value is None:
         return DASH
     if unit == "share":
         return percent(value)
-    return f"{_digits(value)} {unit}"
+    if unit == "s" and 0 < abs(value) < _SHORT:
+        return "< 0.1 ms" if abs(value) < _SHORTEST else f"{digits(value * 1000)} ms"
+    return f"{digits(value)} {unit}"
 
 
 def change(value: float | None, unit: str) -> str:
@@ -49,21 +52,38 @@ def change(value: float | None, unit: str) -> str:
         return DASH
     if unit == "share":
         return f"{signed_points(value)} points"
-    sign = "+" if value > 0 else ""
-    return f"{sign}{_digits(value)} {unit}"
+    if unit == "s" and 0 < abs(value) < _SHORTEST:
+        return f"less than 0.1 ms {'lower' if value < 0 else 'higher'}"
+    return f"{'+' if value > 0 else ''}{amount(value, unit)}"
 
 
 def change_interval(low: float | None, high: float | None, unit: str) -> str:
-    """An interval of differences; a bound that is not known is a dash."""
+    """An interval of differences with its unit, shares in points; a bound that is not known is a dash."""
     if low is None and high is None:
         return DASH
     if unit == "share":
         return f"{signed_points(low)} to {signed_points(high)}"
-    return " to ".join(DASH if bound is None else f"{bound:+.4g}" for bound in (low, high))
+    if unit == "s" and max(abs(bound or 0) for bound in (low, high)) < _SHORT:
+        return f"{_signed(low, 1000)} to {_signed(high, 1000)} ms"
+    return f"{_signed(low)} to {_signed(high)} {unit}"
 
 
-def _digits(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+_SHORT = 0.1  # seconds: below it a time reads in milliseconds
+_SHORTEST = 0.0001
+
+
+def _signed(value: float | None, times: float = 1) -> str:
+    if value is None:
+        return DASH
+    return f"{'+' if value > 0 else ''}{digits(value * times)}"
+
+
+def digits(value: float, most: int = 4) -> str:
+    """A number with up to ``most`` digits that count and no exponent: "0.000012", "1.25", "12,400"."""
+    if abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    said = f"{value:.{most}g}"
+    return f"{Decimal(said):f}" if "e" in said else said
 
 
 def text(value: str | None) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -13,9 +15,9 @@ from rich.text import Text
 from pytest_crashlab.report.figures import ascii_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.console import RenderableType
+    from rich.console import ConsoleOptions, RenderableType
 
 
 def draw(parts: Iterable[RenderableType], width: int, *, color: bool, encoding: str = "utf-8") -> str:
@@ -33,7 +35,8 @@ def draw(parts: Iterable[RenderableType], width: int, *, color: bool, encoding: 
         _environ={},
     )
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
+        whole = isinstance(part, Hanging) or (isinstance(part, Text) and bool(part.no_wrap))
+        console.print(part, soft_wrap=whole)
     lines = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
     drawn = f"{lines}\n" if lines else ""
     return drawn if _is_utf8(encoding) else ascii_text(drawn)
@@ -43,9 +46,41 @@ def _is_utf8(encoding: str) -> bool:
     return encoding.lower().replace("-", "").replace("_", "") in {"utf8", "utf8sig"}
 
 
+@dataclass(frozen=True, slots=True)
+class Hanging:
+    """Words wrapped below each other, none of them broken: what is too long for a line stays whole.
+
+    ``indent`` columns before every line, ``below`` more before all but the first.
+    """
+
+    words: tuple[str, ...]
+    indent: int = 0
+    below: int = 0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        line, start = "", " " * self.indent
+        for word in self.words:
+            longer = f"{line} {word}" if line else word
+            if line and cell_len(start) + cell_len(longer) > options.max_width:
+                yield unbroken(start + line)
+                start, longer = " " * (self.indent + self.below), word
+            line = longer
+        yield unbroken(start + line)
+
+
 def indented(line: str) -> RenderableType:
-    """A sentence under a heading, wrapped below itself."""
-    return Padding(Text(line), (0, 0, 0, 2))
+    """A sentence under a heading, wrapped below itself; it may begin with more blanks."""
+    said = line.lstrip(" ")
+    return Hanging(tuple(said.split(" ")), indent=2 + len(line) - len(said))
+
+
+def listed(before: str, names: Sequence[str], *, indent: int, most: int = 3) -> RenderableType:
+    """A few names behind words that count them: "2 undecided: a, b and 4 more". Names are not broken."""
+    shown = [f"{name}," for name in names[:most]]
+    more = f"and {len(names) - most} more".split(" ") if len(names) > most else []
+    if shown:
+        shown[-1] = shown[-1][:-1]
+    return Hanging((*before.split(" "), *shown, *more), indent=indent, below=2)
 
 
 def unbroken(line: str) -> Text:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.report import card
 from pytest_crashlab.report.figures import DASH, percent, signed_points, text
-from pytest_crashlab.report.layout import draw, indented, unbroken
+from pytest_crashlab.report.layout import Hanging, draw, indented, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -146,10 +146,9 @@ def _gate(exit_code: int | None) -> str:
 
 def _diff(view: views.DiffView) -> Iterator[RenderableType]:
     for name, run in (("baseline", view.baseline), ("this run", view.candidate)):
-        yield unbroken(
-            f"{name}  {text(run.id)} ({text(run.status)}, {count(run.cases, 'case')}, "
-            f"{count(run.trials, 'planned trial')})"
-        )
+        size = f"{count(run.cases, 'case')}, {count(run.trials, 'planned trial')}"
+        head = f"{text(run.id)} ({text(run.status)}, {size})"
+        yield Hanging((f"{name} ", *head.split(" ")), below=2)
     yield ""
     if view.baseline_line:
         yield indented(text(view.baseline_line))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.report.figures import DASH, text
+from pytest_crashlab.report.figures import DASH, digits, text
 from pytest_crashlab.report.layout import columns
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.report import views
 
 _SMALL = 0.001
+_SHORT = 0.1  # seconds: below it a time reads in milliseconds
 
 
 def table(usage: Sequence[views.UsageView]) -> Iterator[RenderableType]:
@@ -30,10 +31,14 @@ def table(usage: Sequence[views.UsageView]) -> Iterator[RenderableType]:
 def _row(u: views.UsageView) -> tuple[str, str, str, str, str]:
     known = f"{u.trials} of {u.of} trials that ran"
     parts = [p for p in (u.basis, known if u.trials else None, u.why) if p is not None]
-    unit = "" if u.value is None else f" {u.unit}"
-    low_high = DASH if u.low is None and u.high is None else f"{amount(u.low)} to {amount(u.high)}{unit}"
+    value, low, high, unit = u.value, u.low, u.high, u.unit
+    if unit == "s" and value is not None and value < _SHORT:
+        value, low, high = (None if x is None else x * 1000 for x in (value, low, high))
+        unit = "ms"
+    in_unit = "" if value is None else f" {unit}"
+    low_high = DASH if low is None and high is None else f"{amount(low)} to {amount(high)}{in_unit}"
     total = DASH if u.total is None else f"{amount(u.total)} {u.unit}"
-    return (text(u.name), f"{amount(u.value)}{unit}", low_high, total, text("; ".join(parts) or None))
+    return (text(u.name), f"{amount(value)}{in_unit}", low_high, total, text("; ".join(parts) or None))
 
 
 def amount(value: float | None) -> str:
@@ -43,7 +48,7 @@ def amount(value: float | None) -> str:
     if value == 0:
         return "0"
     if abs(value) < _SMALL:
-        return f"{value:.2g}"
+        return digits(value, 2)
     if abs(value) < 1:
         return f"{value:.3g}"
     return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"

@@ -221,7 +221,7 @@ class VerdictView:
 
     ``headline`` is the word with the cases it would hide; ``a_rate`` and ``b_rate``
     are the pass rates of baseline and candidate over the compared cases; ``moved`` are the compared cases
-    that are not as before, clearest first.
+    that are not as before, clearest first. ``these_method`` and ``new_method`` name the intervals.
     """
 
     baseline_id: str
@@ -237,9 +237,11 @@ class VerdictView:
     low: float | None
     high: float | None
     of: str | None
+    these_method: str | None
     new_low: float | None
     new_high: float | None
     new_shown: bool | None
+    new_method: str | None
     half_width: float | None
     possible_drop: float | None
     mde: float | None

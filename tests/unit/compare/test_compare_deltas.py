@@ -47,19 +47,13 @@ def with_rows(store, run_id, rows, trials=5, checks=(), **fields):
             {"target_digest": "x"},
             {"target_digest": "x"},
             ClaimKind.SAME_SOURCE,
-            (
-                "Same-source control: target, prompt and model are the same in both runs, so this says "
-                "nothing about a change."
-            ),
+            "Same-source control: target, prompt and model are the baseline's, so no change is measured.",
         ),
         (
             {"target_digest": "x"},
             {},
             ClaimKind.UNKNOWN,
-            (
-                "It is not known what changed between the runs: name the target's files with crashlab_target "
-                "to tell a change from a control."
-            ),
+            "What changed between the runs is not known: name it with crashlab_target.",
         ),
     ],
 )

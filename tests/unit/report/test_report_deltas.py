@@ -54,7 +54,7 @@ def test_a_diff_shows_everything_beside_the_verdict(store):
         and line.endswith("proven higher, exploratory; 50 and 50 trials that reported")
         for line in drawn
     )
-    assert "tokens in: - -> -; 0 and 0 trials that ran (not known in either run)" in drawn
+    assert "tokens in, tokens out: - (not known in either run)" in drawn
     assert (
         "cost: 0.01 USD -> 0.01 USD; 50 and 50 trials that ran (estimated in the baseline, billed in this "
         "run: not comparable)"

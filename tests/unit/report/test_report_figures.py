@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pytest_crashlab.report.figures import (
+    amount,
     ascii_text,
+    change,
+    change_interval,
     percent,
     percent_interval,
     points_interval,
@@ -43,6 +46,56 @@ def test_intervals_need_both_ends():
 )
 def test_points(share, written):
     assert signed_points(share) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "written"),
+    [
+        (None, "s", "-"),
+        (0, "s", "0 s"),
+        (0.0000042, "s", "< 0.1 ms"),
+        (0.00123, "s", "1.23 ms"),
+        (0.0999, "s", "99.9 ms"),
+        (0.1, "s", "0.1 s"),
+        (75.25, "s", "75.25 s"),
+        (0.0000123, "USD", "0.0000123 USD"),
+        (12_400.4, "tokens", "12,400 tokens"),
+        (0.0004, "share", "< 0.1 %"),
+    ],
+)
+def test_amounts_have_no_exponent(value, unit, written):
+    assert amount(value, unit) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "written"),
+    [
+        (None, "s", "-"),
+        (-0.00002, "s", "less than 0.1 ms lower"),
+        (0.00002, "s", "less than 0.1 ms higher"),
+        (-0.0042, "s", "-4.2 ms"),
+        (2, "s", "+2 s"),
+        (-0.0000123, "USD", "-0.0000123 USD"),
+        (0.125, "share", "+12.5 points"),
+    ],
+)
+def test_changes(value, unit, written):
+    assert change(value, unit) == written
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "unit", "written"),
+    [
+        (None, None, "s", "-"),
+        (-0.0042, 0.00001, "s", "-4.2 to +0.01 ms"),
+        (-0.5, 0.05, "s", "-0.5 to +0.05 s"),
+        (None, 1.5, "s", "- to +1.5 s"),
+        (-0.00001, 0.0, "USD", "-0.00001 to 0 USD"),
+        (-0.1, 0.02, "share", "-10.0 to +2.0"),
+    ],
+)
+def test_intervals_of_changes(low, high, unit, written):
+    assert change_interval(low, high, unit) == written
 
 
 @pytest.mark.parametrize(

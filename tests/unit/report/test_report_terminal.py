@@ -260,3 +260,60 @@ def test_the_simple_rule_shows_its_own_interval(tell):
     assert "  simple rule 80.0 % to 80.0 %\n" in drawn
     assert "a normal approximation over cases" in " ".join(drawn.split())
     assert "These cases:" not in drawn
+
+
+def test_names_that_are_left_out_are_listed_below_each_other_and_never_broken(tell):
+    blank = f"{FILE}[a case with blanks in its name]"
+    view = tell({**ids(5), blank: "PPPPP"}, {**ids(5), blank: "SSSSS"})
+    drawn = render_text(view, width=50, color=False).splitlines()
+    at = next(i for i, line in enumerate(drawn) if "(skipped_b)" in line)
+    assert drawn[at : at + 2] == ["    1 skipped in this run (skipped_b):", f"      {blank}"]
+
+
+def test_every_interval_has_its_name(tell):
+    drawn = render_text(regressed(tell), width=400, color=False)
+    assert "These cases: -18.1 to -5.4 points (95 %; exact over trials, mid-p)." in drawn
+    assert (
+        "New cases of this kind: -33.7 to +14.1 points (95 %; clustered MOVER-Wilson); a change is not shown."
+        in (drawn)
+    )
+
+
+def test_the_simple_rule_says_by_which_test_a_drop_would_be_found(tell):
+    simple = tell(ids(20), ids(20, "PPPPF"), options=CompareOptions(method="normal"))
+    assert "4 of 5 tries by the exact test." in render_text(simple, width=400, color=False)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "new", "drop"),
+    [
+        (
+            {"t": "P"},
+            {"t": "F"},
+            "a change is not shown; one case says nothing about others.",
+            "With this many trials not even a drop to 0 would be found in 4 of 5 tries.",
+        ),
+        (
+            {"t": "FFF", "u": "FFF"},
+            {"t": "FFF", "u": "FFF"},
+            "a change is not shown, it takes 10 cases.",
+            "Nothing passed in the baseline, so there is no drop to find.",
+        ),
+    ],
+)
+def test_what_few_trials_cannot_tell_is_said(tell, a, b, new, drop):
+    drawn = render_text(tell(a, b), width=400, color=False)
+    (line,) = (line for line in drawn.splitlines() if "New cases of this kind" in line)
+    assert line.endswith(new)
+    assert drop in drawn
+
+
+@pytest.mark.parametrize("letters", ["PPPPP", "FFFFF", "PPFFF"])
+def test_a_rule_without_a_width_names_none(tell, letters):
+    """Cases that all change alike have no spread, so 1.96 standard errors of the simple rule are 0."""
+    view = tell(ids(20), ids(20, letters), options=CompareOptions(method="normal"))
+    drawn = render_text(view, width=400, color=False, full=True)
+    assert view.verdict.half_width == 0
+    assert not re.search(r"± 0\.0|0\.0 to 0\.0|-0\.0", drawn)
+    said = "all cases changed alike, p < 0.0001" if letters != "PPPPP" else "no case changed"
+    assert said in drawn

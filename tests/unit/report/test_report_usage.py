@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pytest_crashlab.report.terminal import render_text
@@ -15,6 +17,7 @@ from tests.stories import row
         (None, "-"),
         (0, "0"),
         (0.00042, "0.00042"),
+        (0.0000123, "0.000012"),
         (0.0421, "0.0421"),
         (1.25, "1.25"),
         (3.0, "3"),
@@ -48,6 +51,17 @@ def test_what_is_known_and_what_is_not(tell):
     assert lines["tokens out"] == "- - - no trial reported it"
     assert lines["cost"].endswith("0.06 USD billed and estimated; 4 of 4 trials that ran")
     assert "Look at first" not in text
+
+
+def test_short_times_read_in_milliseconds(tell):
+    rows = [row(f"t{c}", t, "P", run_duration=0.0021 + c / 1e5) for c in range(9) for t in range(1, 6)]
+    text = render_text(
+        tell(None, {f"t{c}": "....." for c in range(9)}, rows=rows), width=200, color=False, full=True
+    )
+    (line,) = (line for line in text.splitlines() if line.strip().startswith("latency p50"))
+    assert " 2.14 ms " in line
+    assert re.search(r"\d\.\d+ to \d\.\d+ ms ", line)
+    assert not re.search(r"\de-\d", text)
 
 
 def test_an_anomaly_comes_before_what_it_may_explain(tell):
