@@ -1,0 +1,1 @@
+"""What the target calls: bindings to models, a truthful record of every call, and what errors mean."""
