@@ -10,6 +10,7 @@ from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.report import card
 from pytest_crashlab.report.figures import DASH, percent, signed_points, text
 from pytest_crashlab.report.layout import Hanging, draw, indented, unbroken
+from pytest_crashlab.report.outcomes import assignment_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.report import views
 
+_MOST_ASSIGNMENTS = 20
 _SHOWN_WORDS = {
     "worse": "Cases that got worse",
     "better": "Cases that got better",
@@ -154,6 +156,9 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
         yield indented(text(view.baseline_line))
         yield ""
     yield from card.verdict(view.verdict, most_moved=0)
+    yield ""
+    yield "Outcomes by the line that assigned them"
+    yield from assignment_lines(view.assignments, most=_MOST_ASSIGNMENTS)
     yield ""
     options = "".join(f" {text(part)}" for part in view.gate_options)
     yield unbroken(
