@@ -30,9 +30,9 @@ def pytest_crashlab_classify_exception(exception: BaseException, phase: str) -> 
 def pytest_crashlab_redact(text: str) -> str:  # type: ignore[empty-body]
     """Return ``text`` without the secrets that you know and the package does not.
 
-    Called with every text before it is stored, after what the package itself takes for a secret is
-    replaced; each implementation is given what the one before it returned. Called in the processes that
-    run tests, often. Where it raises or returns no text, the text is not stored at all.
+    Called with every text before it is stored, and before the package looks for secrets itself; each
+    implementation is given what the one before it returned. Called in the processes that run tests,
+    often. Where it raises or returns no text, the text is not stored at all.
     """
 
 

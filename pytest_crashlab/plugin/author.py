@@ -105,7 +105,7 @@ class Trial:
     run_error: BaseException | None = None
     results: dict[str, CheckRow] = field(default_factory=dict)
     attachment_limit: int = DEFAULT_LIMIT
-    kept: Kept | None = None
+    kept: Kept | None = field(default=None, repr=False)
     _explicit: _Explicit | None = None
     _started: float = 0.0
 

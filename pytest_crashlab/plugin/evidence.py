@@ -64,6 +64,8 @@ class EvidenceHooks:
         elif report.when == "call":
             if state.trial is not None and not state.in_body:
                 self._of_trial = _of_trial(state.trial)
+            if report.failed or report.sections or self._of_trial:
+                redactor_of(self._config)  # looks at the environment that the test's fixtures made
         elif report.when == "teardown":
             self._end(item, of, state, report)
         return report
@@ -91,11 +93,14 @@ class EvidenceHooks:
         document.update(finish.value(of_trial))
         if report.sections:
             document["captured"] = [
-                {"name": finish.text(name), "text": finish.both_ends(text)} for name, text in report.sections
+                {"name": redactor(name), "text": finish.both_ends(text)} for name, text in report.sections
             ]
         if attachments:
-            separate = Finish(redactor, self._limit)  # their sizes are counted as they come in
-            document["attachments"] = [_finished(entry, separate) for entry in attachments]
+            # how large they are together was limited as they came in
+            document["attachments"] = [
+                _finished(entry, Finish(redactor, self._limit)) | {"name": redactor(entry["name"])}
+                for entry in attachments
+            ]
         try:
             self._writer.write(of.case.id, of.trial, state.start, document)
         except StoreError as error:
@@ -141,7 +146,6 @@ def _finished(entry: dict[str, Any], finish: Finish) -> dict[str, Any]:
     """An attachment without secrets; what a text lost to the limit is said in it and in its note."""
     data, size, kind = entry["data"], entry["size"], entry["kind"]
     known = {key: value for key, value in entry.items() if value is not None}
-    known["name"] = finish.text(entry["name"])
     if kind == "text" and data is not None:
         known["data"] = finish.text(data, size)
         if size > finish.limit:

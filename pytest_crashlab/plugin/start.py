@@ -9,6 +9,7 @@ import pytest
 
 from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.plugin import process
+from pytest_crashlab.plugin.redacting import SecretIds
 from pytest_crashlab.plugin.settings import Settings
 from pytest_crashlab.plugin.watch import Watch
 
@@ -30,6 +31,7 @@ def start(config: pytest.Config) -> None:
         starter = Starter(config)
         if starter.settings.off:
             return
+        config.pluginmanager.register(SecretIds(config), "crashlab-secret-ids")
         if starter.settings.requested:
             starter.start()
         elif process.distributes(config):

@@ -100,9 +100,8 @@ def redact(text: str) -> str:
 class Redactor:
     """:func:`redact`, and what a session knows besides.
 
-    ``hooks`` the project's own functions, gone through anew for each text: each is given what the one
-    before it returned, after forms and environment values; where one raises or returns no text, the text
-    is not kept at all.
+    ``hooks`` the project's own functions, gone through anew for each text and before all else: each is
+    given what the one before it returned; where one raises or returns no text, the text is not kept.
     Values of the environment that were secrets once stay so: a test may set a variable for its time.
     """
 
@@ -128,10 +127,6 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """``text`` without what is known to be secret."""
-        for value in self._ordered:
-            if value in text:
-                text = text.replace(value, REDACTED)
-        text = redact(text)
         for hook in self._hooks:
             try:
                 answer = hook(text)
@@ -140,7 +135,10 @@ class Redactor:
             if not isinstance(answer, str):
                 return UNREDACTABLE
             text = answer
-        return text
+        for value in self._ordered:
+            if value in text:
+                text = text.replace(value, REDACTED)
+        return redact(text)
 
     def within(self, value: Any, text: Callable[[str], str] | None = None) -> Any:
         """A JSON value with every text in it redacted, and the text under a key that names a secret.
