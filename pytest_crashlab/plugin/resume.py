@@ -124,6 +124,15 @@ def refuse_other_trials(manifest: Manifest, trials: int | None) -> None:
         )
 
 
+def refuse_other_split(manifest: Manifest, split: str) -> None:
+    """Raise ``UsageError`` where another split would be collected than the run was planned with."""
+    if manifest.split not in (None, split):
+        raise UsageError(
+            f"run {manifest.id} measured the {manifest.split} split; to go on with it, give "
+            f"--crashlab-split={manifest.split}"
+        )
+
+
 def refuse_changed_plan(planned: Iterable[CasePlan], now: Iterable[CasePlan]) -> None:
     """Raise ``UsageError`` that says what differs between the stored plan and the collected cases."""
     before, after = {c.id: c for c in planned}, {c.id: c for c in now}

@@ -67,6 +67,7 @@ class RunSession:
         self.recorder: Recorder | None = None
         self.problem: str | None = None
         self.store_error: str | None = None
+        self.looks: list[str] = []
         self.gated_cases = gating.GatedCases(everything=False, pairs={})
         self.stop = StopOnSigterm()
         self.handover = Handover()
@@ -103,6 +104,7 @@ class RunSession:
         resume.refuse_changed_target(found, self.config.rootpath)
         resume.refuse_changed_sources(found, *manifest.source_digests(self.config.rootpath, self.settings))
         resume.refuse_other_trials(found, self.settings.trials)
+        resume.refuse_other_split(found, self.settings.split)
         rounds.refuse_shared(found, self.settings.isolation)
         self.run_id = found.id
         self.seed = self.seed if found.seed is None else found.seed
@@ -184,6 +186,18 @@ class RunSession:
         )
         if self.remaining is None:
             self._guarded(writer.update, **manifest.planned_fields(self.config, selection, self.baseline))
+            self._count_looks(self._opened(), writer)
+
+    def _count_looks(self, store: Store, writer: RunWriter) -> None:
+        """Count the run as a look at the holdouts it measures; raises ``StoreError`` where that fails."""
+        if self.selection is None or not any(use.split == "holdout" for use in self.selection.datasets):
+            return
+        from pytest_crashlab.store.ledger import record_look
+
+        against = None if self.baseline is None else self.baseline.manifest.id
+        looks = record_look(store.ledger, store.manifest(self.run_id), "run", against=against)
+        self.looks = [look.sentence for look in looks]
+        self._guarded(writer.update, looks=self.looks)
 
     def planned_by_ids(self, ids: list[str]) -> None:
         """Begin the run with what ids tell, so that a worker's early death leaves no trial unplanned."""

@@ -76,6 +76,7 @@ def plan_lines(session: RunSession) -> list[str]:
         lines.append("crashlab: a selection of cases: compared, and not to be promoted")
     if process.distributes(session.config):  # else said where the rows are read
         lines += [f"crashlab: {use.sentence}" for use in selection.datasets]
+    lines += [f"crashlab: {look}" for look in session.looks]
     lines += [f"crashlab: runs once only, {why}: {case}" for case, why in selection.once]
     return [*lines, *_vocabulary_lines(selection)]
 

@@ -40,11 +40,13 @@ class Manifest(BaseModel):
     recording; ``sources`` "target" and "evaluation" -> declared path -> digest of its files;
     ``seed_source`` "drawn", "given" or "baseline"; ``interleaved`` what all runs share whose trials
     ran in turn; ``dataset`` names of data sets, with commas between, and ``datasets`` how each was used
-    (see :class:`pytest_crashlab.records.dataset.DatasetUse`); ``declared_outcomes`` labels whose rates
-    are to be compared; ``git`` see
+    (see :class:`pytest_crashlab.records.dataset.DatasetUse`); ``looks`` which look at a holdout the run
+    was, in sentences; ``run_config`` the declared configuration and ``config_digest`` its digest, None
+    without one; ``declared_outcomes`` labels whose rates are to be compared; ``git`` see
     :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under;
     ``vocabularies`` what its tests declare, see
-    :class:`pytest_crashlab.records.vocabulary_lint.Declared`;
+    :class:`pytest_crashlab.records.vocabulary_lint.Declared`; ``amendments`` what was excluded after
+    the fact, see :mod:`pytest_crashlab.store.amendments`;
     ``imported`` where a run comes from that no session recorded (see
     :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
     attempts per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`;
@@ -77,6 +79,9 @@ class Manifest(BaseModel):
     dataset_version: str | None = None
     split: str | None = None
     datasets: list[dict[str, Any]] = []
+    looks: list[str] = []
+    run_config: dict[str, str] = {}
+    config_digest: str | None = None
     policy: str | None = None
     method: str | None = None
     margin: float | None = None

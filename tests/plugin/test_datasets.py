@@ -335,3 +335,45 @@ def test_a_data_set_more_is_no_other_data_set(suite):
     result = run(suite, "--trials=1", f"--baseline={baseline}")
     assert result.ret == 0
     assert last(suite).dataset == "orders, refunds"
+
+
+def test_each_run_of_a_holdout_is_a_look_also_when_it_is_deleted(suite):
+    suite.makepyfile(test_refund=SPLIT)
+    run(suite, "--trials=1")
+    assert last(suite).looks == []
+    first = run(suite, "--trials=2", "--crashlab-split=holdout")
+    first.stdout.fnmatch_lines(["crashlab: Look 1 at the holdout of refunds 2.1; deleted runs count."])
+    store(suite).delete(last(suite).id)
+    suite.makepyfile(test_refund=SPLIT.replace("2.1", "2.2"))
+    second = run(suite, "--trials=1", "--crashlab-split=holdout", "-n1")
+    said = "Look 1 at the holdout of refunds 2.2, 2 at any version; deleted runs count."
+    second.stdout.fnmatch_lines([f"crashlab: {said}"])
+    assert last(suite).looks == [said]
+    run(suite, "--crashlab-split=holdout", "--collect-only")
+    assert len(store(suite).ledger.read("look")) == 2
+
+
+def test_a_resumed_run_is_the_same_look_and_keeps_its_split(suite):
+    stop = "    import os\n    if 'STOP' in os.environ: pytest.exit('no')\n    assert"
+    suite.makepyfile(test_refund=SPLIT.replace("    assert", stop))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STOP", "1")
+        run(suite, "--trials=1", "--crashlab-split=holdout")
+    assert last(suite).status == "cancelled"
+    refused = run(suite, f"--crashlab-resume={last(suite).id}")
+    assert refused.ret == 4
+    refused.stderr.fnmatch_lines(
+        ["*measured the holdout split; to go on with it, give --crashlab-split=holdout"]
+    )
+    assert run(suite, "--crashlab-resume=latest", "--crashlab-split=holdout").ret == 0
+    assert (last(suite).status, last(suite).split) == ("completed", "holdout")
+    assert len(store(suite).ledger.read("look")) == 1
+
+
+def test_a_look_that_cannot_be_counted_is_not_taken(suite):
+    suite.makepyfile(test_refund=SPLIT)
+    run(suite, "--trials=1")
+    suite.path.joinpath(".crashlab", "ledger.jsonl").mkdir()
+    result = run(suite, "--trials=1", "--crashlab-split=holdout")
+    assert result.ret == 4
+    assert "trials, " not in result.stdout.str()
