@@ -16,7 +16,7 @@ from pytest_crashlab.errors import CrashlabError, PromotionConflict, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("runs", "view", "diff", "gate", "plan", "baseline", "outcomes", "import", "recover")
+VERBS = ("runs", "view", "diff", "gate", "plan", "baseline", "outcomes", "amend", "import", "recover")
 USAGE, CONFLICT, INTERRUPTED = 4, 1, 130
 
 _DESCRIPTION = """\

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.sentences import count, several
 from pytest_crashlab.records.comparison import Note
+from pytest_crashlab.store.amendments import amendment_lines
 from pytest_crashlab.store.candidates import failed_gate
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def manifest_notes(baseline: Manifest, candidate: Manifest) -> Iterator[Note]:
     """What the two sessions say of themselves that differs."""
     if (failed := failed_gate(baseline)) is not None:
         yield failed
+    for run, which in ((baseline, "The baseline"), (candidate, "This run")):
+        for line in amendment_lines(run):
+            yield Note(code="amended", text=f"{which} was amended before it was compared. {line}")
     if baseline.prompt != candidate.prompt:
         yield Note(
             code="prompt",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.compare.policies import headline
 from pytest_crashlab.report import views
 from pytest_crashlab.report.messages import first_messages
+from pytest_crashlab.store.amendments import amendment_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +149,7 @@ def run_view(manifest: Manifest) -> views.RunView:
         judged=_judged(manifest),
         because=tuple(str(text) for text in (manifest.gate or {}).get("because") or ()),
         warnings=tuple(manifest.warnings),
+        amendments=amendment_lines(manifest),
     )
 
 

@@ -11,6 +11,7 @@ from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES
 from pytest_crashlab.report import views
 from pytest_crashlab.report.figures import DASH, text
 from pytest_crashlab.report.layout import columns, draw, indented, unbroken
+from pytest_crashlab.store.amendments import amendment_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,6 +145,7 @@ def outcomes_view(run: StoredRun) -> views.OutcomesView:
         assignments=found,
         unused=tuple(label for label in declared if label not in used),
         findings=tuple(findings),
+        amendments=amendment_lines(run.manifest),
     )
 
 

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """Which run it is and how much of its suite it ran; ``judged`` what its own session's gate said."""
+    """Which run it is and how much of its suite it ran; ``judged`` what its own session's gate said.
+
+    ``amendments`` what was excluded after the fact, and why.
+    """
 
     id: str
     status: str
@@ -33,6 +36,7 @@ class RunView:
     judged: str | None
     because: tuple[str, ...]
     warnings: tuple[str, ...]
+    amendments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

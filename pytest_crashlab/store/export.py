@@ -83,7 +83,7 @@ def load_export(path: str | os.PathLike[str]) -> StoredRun:
         raise StoreError(f"{source} cannot be read ({error.strerror or error}).") from error
     _check_rows(parts, source)
     tables = read_tables(parts, str(source))
-    return StoredRun(manifest=manifest, cases=tables.cases, trials=tables.trials, checks=tables.checks)
+    return StoredRun.of(manifest, tables)
 
 
 def _check_names(archive: zipfile.ZipFile, source: Path) -> None:

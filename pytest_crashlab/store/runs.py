@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from pytest_crashlab.store.layout import RunPaths
+    from pytest_crashlab.store.seal import Tables
 
 __all__ = ["Manifest", "RunWriter", "Store", "StoreProblem", "StoredRun"]
 
@@ -50,6 +51,14 @@ class StoredRun:
     cases: pl.DataFrame
     trials: pl.DataFrame
     checks: pl.DataFrame
+
+    @classmethod
+    def of(cls, manifest: Manifest, tables: Tables) -> StoredRun:
+        """A run as its amendments leave it."""
+        from pytest_crashlab.store.amendments import apply_amendments
+
+        trials = apply_amendments(manifest, tables.trials) if manifest.amendments else tables.trials
+        return cls(manifest=manifest, cases=tables.cases, trials=trials, checks=tables.checks)
 
 
 class Store:
@@ -152,7 +161,7 @@ class Store:
         else:
             sources = {"cases": run.cases, "trials": run.trials, "checks": run.checks}
             tables = read_tables(sources, str(run.folder))
-        return StoredRun(manifest=manifest, cases=tables.cases, trials=tables.trials, checks=tables.checks)
+        return StoredRun.of(manifest, tables)
 
     def seal_held(self, run_id: str, status: RunStatus) -> Manifest:
         """Seal a running run for the process that holds its lock and waits for this one."""

@@ -104,6 +104,7 @@ class Manifest(BaseModel):
     counts: dict[str, int] | None = None
     case_ids: list[str] = []
     vocabularies: list[dict[str, Any]] = []
+    amendments: list[dict[str, Any]] = []
     gate: dict[str, Any] | None = None
     dropped_lines: int = 0
     warnings: list[str] = []

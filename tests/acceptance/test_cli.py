@@ -669,3 +669,21 @@ def test_diff_shows_the_labels_of_both_runs_by_line(tmp_path, capsys, monkeypatc
     ]
     assert main(["--store", str(tmp_path / "s"), "diff", BASE, WORSE, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["assignments"][1]["before"] == 0
+
+
+def test_amend_before_and_not_after_a_comparison(tmp_path, capsys):
+    store = Store.open(tmp_path / "s", create=True)
+    record(store, ids(3), run_id=BASE)
+    record(store, {**ids(3), "test_agent.py::test_refund[case-0]": "CCPPP"}, run_id=WORSE, summarise=True)
+    command = ["--store", str(tmp_path / "s")]
+    amend = [*command, "amend", WORSE, "--exclude", "crashed", "--reason", "no balance"]
+    assert main(amend) == 0
+    assert "13 of 13 scheduled trials are decided now." in capsys.readouterr().out
+    assert store.manifest(WORSE).summary["excluded"] == 2
+    assert main([*command, "view", WORSE]) == 0
+    assert "trials of crashed (2) are excluded: no balance" in capsys.readouterr().out
+    assert main([*command, "diff", BASE, WORSE]) == 0
+    assert "Note: This run was amended before it was compared." in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "amend", BASE, "--exclude", "passed", "--reason", "too good"]) == 4
+    said = capsys.readouterr().err
+    assert f"Run {BASE} has been compared with {WORSE}, so it cannot be amended any more" in said
