@@ -104,6 +104,7 @@ class Trial:
     run_duration: float | None = None
     run_error: BaseException | None = None
     results: dict[str, CheckRow] = field(default_factory=dict)
+    prompts: list[str] = field(default_factory=list)
     attachment_limit: int = DEFAULT_LIMIT
     kept: Kept | None = field(default=None, repr=False)
     _explicit: _Explicit | None = None
@@ -184,6 +185,19 @@ class Trial:
         if self.kept is None:
             self.kept = Kept(limit=self.attachment_limit)
         return self.kept
+
+    def prompt(self, name: str, version: str | int | None = None) -> None:
+        """Say which prompt the target was given; a trial that used several says each.
+
+        Reports count the trials that said the declared one (``--crashlab-prompt NAME@VERSION``).
+        """
+        shown = name if version is None else f"{name}@{version}"
+        if not name.strip() or "," in shown or not shown.isprintable():
+            raise InstrumentFailure(
+                "misdeclared", f"trial.prompt({name!r}, {version!r}): give name and version without commas"
+            )
+        if shown not in self.prompts:
+            self.prompts.append(shown)
 
     def outcome(self, label: str, *, failure_class: str | None = None) -> None:
         """Say what happened, by a label of the test's vocabulary; the last call counts.

@@ -81,6 +81,7 @@ def row_of(
         failure_class=None if assigned is None else assigned.failure_class,
         message=None if assigned is None else clean(assigned.message, without_secrets),
         record_error=clean(state.record_error, without_secrets),
+        prompt=None if trial is None or not trial.prompts else ", ".join(trial.prompts),
     )
     checks = (
         []

@@ -32,7 +32,8 @@ class TrialRow:
     outcome; ``message`` one line, at most 300 characters; ``record_error`` what failed in tear-down
     beside an outcome that stands. ``tokens_in``, ``tokens_out`` and ``cost_usd`` (US dollars) are what
     the target used, without what a judge did, None where that was not measured, never 0 for it;
-    ``cost_basis`` "billed" or "estimated", None without a cost.
+    ``cost_basis`` "billed" or "estimated", None without a cost; ``prompt`` the prompts that it said it
+    used (NAME@VERSION, commas between), None where it said nothing.
     """
 
     case: str
@@ -58,6 +59,7 @@ class TrialRow:
     tokens_out: int | None = None
     cost_usd: float | None = None
     cost_basis: str | None = None
+    prompt: str | None = None
 
     @property
     def decision(self) -> Decision | None:

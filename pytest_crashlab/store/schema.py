@@ -225,12 +225,13 @@ def trial_columns() -> dict[str, pl.DataType]:
         "message": pl.String(),
         "record_error": pl.String(),
         **_usage_columns(),
+        **_prompt_columns(),
     }
 
 
 def later_columns() -> dict[str, pl.DataType]:
     """Columns that tables of format 1 may lack: they came later, and are null where they are not."""
-    return {**_vocabulary_columns(), **_usage_columns(), **_judge_columns()}
+    return {**_vocabulary_columns(), **_usage_columns(), **_prompt_columns(), **_judge_columns()}
 
 
 def _usage_columns() -> dict[str, pl.DataType]:
@@ -242,6 +243,12 @@ def _usage_columns() -> dict[str, pl.DataType]:
         "cost_usd": pl.Float64(),
         "cost_basis": pl.String(),
     }
+
+
+def _prompt_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {"prompt": pl.String()}
 
 
 def _vocabulary_columns() -> dict[str, pl.DataType]:
