@@ -67,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         aa_factor=aa_factor(store, candidate.manifest),
         outcomes=numbers.labels(args.outcome),
     )
+    baseline, line = _baseline(store, args, candidate.manifest)
+    _refuse_unlike(baseline.manifest, candidate.manifest)
     note_comparison(store, candidate.manifest.id, baseline.manifest.id)
     comparison = compare_runs(baseline, candidate, options)
     show = args.show or ("worse" if comparison.word is Word.REGRESSED else "moved")
