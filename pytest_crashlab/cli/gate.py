@@ -110,7 +110,6 @@ def _compare(
     if reference is None:
         return None, None
     from pytest_crashlab.compare import compare_runs, no_baseline
-    from pytest_crashlab.compare.history import history
     from pytest_crashlab.store.amendments import note_comparison
     from pytest_crashlab.store.baseline_refs import resolve_baseline
 
@@ -127,5 +126,4 @@ def _compare(
     if resolution.run is None:
         return no_baseline(run, resolution.reason, options), resolution.reason
     note_comparison(store, manifest.id, resolution.run.id)
-    options = replace(options, history=history(store, manifest, resolution.run))
     return compare_runs(resolution.load(), run, options), resolution.reason
