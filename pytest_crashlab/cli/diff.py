@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the comparison."""
     from pytest_crashlab.compare import CompareOptions, compare_runs, judge
     from pytest_crashlab.compare.calibration import aa_factor
+    from pytest_crashlab.compare.history import history
     from pytest_crashlab.records.comparison import Word
     from pytest_crashlab.report.json import diff_json, dumps
     from pytest_crashlab.report.listing import render_diff
@@ -61,14 +62,15 @@ def run(args: argparse.Namespace) -> int:
     store = lookup.open_store(args)
     margin = numbers.points("--margin", args.margin)
     candidate = lookup.load_run(store, args.candidate)
+    baseline, line = _baseline(store, args, candidate.manifest)
+    _refuse_unlike(baseline.manifest, candidate.manifest)
     options = CompareOptions(
         method=args.method or candidate.manifest.method or "mid-p",
         margin=candidate.manifest.margin if margin is None else margin,
         aa_factor=aa_factor(store, candidate.manifest),
         outcomes=numbers.labels(args.outcome),
+        history=history(store, candidate.manifest, baseline.manifest.id),
     )
-    baseline, line = _baseline(store, args, candidate.manifest)
-    _refuse_unlike(baseline.manifest, candidate.manifest)
     note_comparison(store, candidate.manifest.id, baseline.manifest.id)
     comparison = compare_runs(baseline, candidate, options)
     show = args.show or ("worse" if comparison.word is Word.REGRESSED else "moved")

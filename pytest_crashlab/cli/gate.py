@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,6 +111,7 @@ def _compare(
     if reference is None:
         return None, None
     from pytest_crashlab.compare import compare_runs, no_baseline
+    from pytest_crashlab.compare.history import history
     from pytest_crashlab.store.amendments import note_comparison
     from pytest_crashlab.store.baseline_refs import resolve_baseline
 
@@ -126,4 +128,5 @@ def _compare(
     if resolution.run is None:
         return no_baseline(run, resolution.reason, options), resolution.reason
     note_comparison(store, manifest.id, resolution.run.id)
+    options = replace(options, history=history(store, manifest, resolution.run.id))
     return compare_runs(resolution.load(), run, options), resolution.reason

@@ -10,6 +10,7 @@ from pytest_crashlab.compare import blockers, sentences
 from pytest_crashlab.compare.claims import are_interleaved, claim_of, share_seeds
 from pytest_crashlab.compare.counts import count_cases
 from pytest_crashlab.compare.deltas import all_deltas
+from pytest_crashlab.compare.history import history_notes
 from pytest_crashlab.compare.judges import judge_blockers, judge_notes
 from pytest_crashlab.compare.labels import label_blockers
 from pytest_crashlab.compare.measures import (
@@ -33,6 +34,7 @@ from pytest_crashlab.stats import is_significant, more_rounds
 
 if TYPE_CHECKING:
     from pytest_crashlab.compare.counts import RunCounts
+    from pytest_crashlab.compare.history import History
     from pytest_crashlab.records.comparison import CaseDelta
     from pytest_crashlab.store import StoredRun
 
@@ -44,7 +46,7 @@ class CompareOptions:
     ``method`` "mid-p", "exact" or "normal"; ``margin`` the smallest drop that matters, as a share
     (0.05 for 5 points), None for none; ``split`` the split that the gate wants measured;
     ``aa_factor`` how noisy equal runs are, None while not calibrated; ``outcomes`` labels, named now,
-    whose rates to compare.
+    whose rates to compare; ``history`` what was compared before, None where no store tells.
     Raises `UsageError` for a method or margin that cannot be.
     """
 
@@ -53,6 +55,7 @@ class CompareOptions:
     split: str | None = None
     aa_factor: float | None = None
     outcomes: tuple[str, ...] = ()
+    history: History | None = None
 
     def __post_init__(self) -> None:
         if self.method not in list(Method):
@@ -99,6 +102,7 @@ def compare_runs(
         *pairing_notes(unpaired, b, new_never_passing := _never_passing(new, b)),
         *manifest_notes(baseline.manifest, candidate.manifest),
         *judge_notes(baseline, candidate, pairing),
+        *history_notes(options.history),
     ]
     base = Comparison(
         baseline_id=baseline.manifest.id,
@@ -113,6 +117,7 @@ def compare_runs(
         new_cases_never_passing=new_never_passing,
         interleaved=are_interleaved(baseline.manifest, candidate.manifest),
         aa_factor=options.aa_factor,
+        comparisons=None if options.history is None else options.history.comparisons,
         claim=claim_of(baseline.manifest, candidate.manifest),
         trial_pairs=None if trials is None else trials.total,
         deltas=all_deltas(baseline, candidate, (a, b), options.outcomes),

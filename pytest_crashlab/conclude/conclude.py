@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.calibration import aa_factor
 from pytest_crashlab.compare.compare import CompareOptions, compare_runs, no_baseline
+from pytest_crashlab.compare.history import history
 from pytest_crashlab.compare.independence import with_warning
 from pytest_crashlab.compare.policies import decide
 from pytest_crashlab.compare.rates import run_numbers, summary_fields
@@ -77,6 +78,7 @@ def _compare(store: Store, brief: Brief, run: StoredRun, baseline: StoredRun | N
         method=brief.method,
         margin=brief.margin,
         aa_factor=None if baseline is None else aa_factor(store, run.manifest),
+        history=None if baseline is None else history(store, run.manifest, baseline.manifest.id),
     )
     if baseline is None:
         return no_baseline(run, brief.reason, options) if brief.bootstrapping else None

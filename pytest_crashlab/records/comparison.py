@@ -138,7 +138,8 @@ class Comparison:
     ``possible_drop`` is how far the candidate may still be below the baseline; ``mde`` the drop that
     trials of this number would detect in four of five tries. ``interleaved`` whether the trials of
     both ran in turn, so that a change of the day or the provider hits both; ``aa_factor`` how much
-    noisier equal runs were than their trials explain, None while not calibrated. ``claim`` what the
+    noisier equal runs were than their trials explain, None while not calibrated; ``comparisons`` how many
+    gave a word in this store so far, this one included. ``claim`` what the
     difference can be about; ``trial_pairs`` how many pairs of trials were compared where both runs
     share their seeds, None where trials are no pairs; ``deltas`` what else differs.
     """
@@ -165,6 +166,7 @@ class Comparison:
     new_cases_never_passing: tuple[str, ...] = ()
     interleaved: bool = False
     aa_factor: float | None = None
+    comparisons: int | None = None
     claim: Claim | None = None
     trial_pairs: int | None = None
     deltas: tuple[Delta, ...] = ()

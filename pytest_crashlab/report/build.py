@@ -6,6 +6,7 @@ from dataclasses import fields
 from math import fsum
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.history import FALSE_ALARM
 from pytest_crashlab.compare.policies import headline
 from pytest_crashlab.report import views
 from pytest_crashlab.report.messages import first_messages
@@ -223,6 +224,8 @@ def verdict_view(comparison: Comparison, candidate: StoredRun | None = None) -> 
         honesty=comparison.honesty,
         interleaved=comparison.interleaved,
         aa_factor=comparison.aa_factor,
+        comparisons=(known := comparison.comparisons),
+        expected_false_alarms=None if known is None else FALSE_ALARM * known,
         claim=None if comparison.claim is None else comparison.claim.kind.value,
         claim_text=None if comparison.claim is None else comparison.claim.text,
         trial_pairs=comparison.trial_pairs,

@@ -31,6 +31,7 @@ _PROVEN_WORDS = {-1: "proven lower", 0: "not proven", 1: "proven higher"}
 _PROVEN = {-1: "proven worse", 0: "moved, not proven", 1: "proven better"}
 MOST_MOVED = 10
 _CASES_FOR_NEW = 10
+_ONE_DIGIT = 0.1
 
 
 def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterator[RenderableType]:
@@ -61,6 +62,11 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
     in_turn = "yes" if card.interleaved else "no"
     yield indented(f"Interleaved: {in_turn}. Noise between equal runs (A/A factor): {_noise(card)}.")
     yield indented(text(card.honesty))
+    if card.comparisons is not None and card.expected_false_alarms is not None:
+        alarms = f"{card.expected_false_alarms:.{1 if card.expected_false_alarms >= _ONE_DIGIT else 2}f}"
+        yield indented(
+            f"Comparisons in this store so far: {card.comparisons:,}; expected false alarms: {alarms}."
+        )
 
 
 def _noise(card: views.VerdictView) -> str:

@@ -260,6 +260,8 @@ class VerdictView:
     honesty: str
     interleaved: bool
     aa_factor: float | None
+    comparisons: int | None
+    expected_false_alarms: float | None
     claim: str | None
     claim_text: str | None
     trial_pairs: int | None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crashlab.compare import CompareOptions
+from pytest_crashlab.compare.history import History
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.report.terminal import render_text
 from tests.stories import row
@@ -317,3 +318,12 @@ def test_a_rule_without_a_width_names_none(tell, letters):
     assert not re.search(r"± 0\.0|0\.0 to 0\.0|-0\.0", drawn)
     said = "all cases changed alike, p < 0.0001" if letters != "PPPPP" else "no case changed"
     assert said in drawn
+
+
+@pytest.mark.parametrize(("before", "alarms"), [(1, "0.03"), (4, "0.1"), (1000, "25.0")])
+def test_how_many_false_alarms_are_to_be_expected(tell, before, alarms):
+    options = CompareOptions(history=History(comparisons=before, repeats=0))
+    view = tell(ids(20), ids(20), options=options)
+    said = f"Comparisons in this store so far: {before:,}; expected false alarms: {alarms}."
+    assert said in render_text(view, width=400, color=False)
+    assert view.verdict.expected_false_alarms == pytest.approx(before / 40)
