@@ -32,9 +32,10 @@ class Brief:
 
     ``status`` what it is sealed as. ``reason`` why the baseline is the one it is, None where none
     was asked for; ``reference`` the name it was asked by; ``bootstrapping`` whether that name has no
-    run yet; ``becomes_baseline`` whether this run is to be the first. ``junit`` where to write JUnit
-    XML. ``store_option`` and ``baseline_option`` as the next command has to repeat them;
-    ``saving`` whether the session promotes the run itself.
+    run yet; ``becomes_baseline`` whether this run is to be the first. ``reports`` files to write,
+    each with its format; ``summary_page`` what a CI service shows of a step, to be added to;
+    ``annotate`` whether to mark the cases that got worse. ``store_option`` and ``baseline_option`` as
+    the next command has to repeat them; ``saving`` whether the session promotes the run itself.
     """
 
     store: Path
@@ -48,7 +49,9 @@ class Brief:
     reference: str | None
     bootstrapping: bool
     becomes_baseline: bool
-    junit: Path | None
+    reports: tuple[tuple[Path, str], ...]
+    summary_page: Path | None
+    annotate: bool
     store_option: str
     baseline_option: str | None
     saving: bool
@@ -61,7 +64,8 @@ class Conclusion:
 
     ``gate`` is None where neither a baseline nor a threshold was asked for; ``word`` and
     ``reasons`` (codes) are the comparison's, None and empty without one; ``unfinished`` why a run
-    that did not complete is no pass; ``text`` the report; ``junit_problem`` why it was not written.
+    that did not complete is no pass; ``text`` the report; ``annotations`` lines for the CI service that
+    reads the output; ``problems`` what could not be written.
     """
 
     gate: Gate | None
@@ -69,4 +73,5 @@ class Conclusion:
     reasons: tuple[str, ...]
     unfinished: str | None
     text: str
-    junit_problem: str | None
+    annotations: tuple[str, ...]
+    problems: tuple[str, ...]

@@ -14,7 +14,6 @@ from pytest_crashlab.compare.rates import run_numbers, summary_fields
 from pytest_crashlab.compare.thresholds import check_thresholds
 from pytest_crashlab.compare.vocabulary import with_vocabulary_warnings
 from pytest_crashlab.conclude.brief import NO_VERDICT, Conclusion
-from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.records.comparison import Policy
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.report.build import session_summary
@@ -67,7 +66,8 @@ def conclude(store: Store, brief: Brief, baseline: StoredRun | None) -> Conclusi
             encoding=brief.display.encoding,
             quiet=brief.display.quiet,
         ),
-        junit_problem=_write_junit(brief, run, view),
+        annotations=_annotations(brief, run, view),
+        problems=_write(brief, run, view),
     )
 
 
@@ -129,14 +129,21 @@ def _next_commands(brief: Brief, comparison: Comparison | None) -> list[str]:
     return [f"crashlab{brief.store_option} view {brief.run_id}"]
 
 
-def _write_junit(brief: Brief, run: StoredRun, view: SessionView) -> str | None:
-    """Write it where asked for; return what kept it from being written."""
-    if brief.junit is None:
-        return None
-    from pytest_crashlab.report.junit import write_junit
+def _write(brief: Brief, run: StoredRun, view: SessionView) -> tuple[str, ...]:
+    """Write the reports that were asked for; return what could not be written, in sentences."""
+    if not brief.reports and brief.summary_page is None:
+        return ()
+    from pytest_crashlab.report.written import append_summary, write_reports
 
-    try:
-        write_junit(brief.junit, run, view)
-    except CrashlabError as error:
-        return str(error)
-    return None
+    problems = write_reports(brief.reports, run, view)
+    problem = None if brief.summary_page is None else append_summary(brief.summary_page, view)
+    return (*problems, *([problem] if problem else ()))
+
+
+def _annotations(brief: Brief, run: StoredRun, view: SessionView) -> tuple[str, ...]:
+    if not brief.annotate:
+        return ()
+    from pytest_crashlab.report.annotations import annotations_of, github_lines
+    from pytest_crashlab.report.written import places
+
+    return github_lines(annotations_of(view, places(run)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -78,7 +80,9 @@ def _brief(session: RunSession, status: RunStatus) -> Brief:
         reference=session.reference,
         bootstrapping=session.bootstrapping,
         becomes_baseline=session.bootstrapping and settings.save_baseline == settings.baseline,
-        junit=settings.junit,
+        reports=settings.reports,
+        summary_page=_summary_page(),
+        annotate=os.environ.get("GITHUB_ACTIONS") == "true",
         store_option="" if in_place else f" --store {shlex.quote(str(settings.store))}",
         baseline_option=settings.baseline,
         saving=settings.save_baseline is not None,
@@ -89,6 +93,12 @@ def _brief(session: RunSession, status: RunStatus) -> Brief:
             quiet=terminal is not None and config.option.verbose < 0,
         ),
     )
+
+
+def _summary_page() -> Path | None:
+    """The page that GitHub shows of a step, where it runs this session."""
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    return Path(page) if page and os.environ.get("GITHUB_ACTIONS") == "true" else None
 
 
 def why(session: RunSession, error: Exception) -> str:

@@ -58,6 +58,12 @@ _VALUED = (
         "where runs are kept (default: .crashlab; or CRASHLAB_STORE)",
     ),
     ("--crashlab-resume", None, "RUN", "go on with a run: only its planned trials without a decision"),
+    (
+        "--crashlab-report",
+        "crashlab_report",
+        "PATHS",
+        "write reports, as their names end: .md, .json, .xml (JUnit), .codequality.json (commas between)",
+    ),
     ("--crashlab-junit", "crashlab_junit", "PATH", "write JUnit XML with one test case per case"),
     (
         "--crashlab-baseline-missing",

@@ -161,7 +161,7 @@ class SessionHooks:
         self._ending.promotion, refused = finish.promote_if_asked(run, conclusion, status)
         if refused:
             status = int(pytest.ExitCode.TESTS_FAILED)
-        self._ending.conclusion, self._ending.report_problem = conclusion, conclusion.junit_problem
+        self._ending.conclusion = conclusion
         cache.rewrite(self._config, failed=self._failed_cases(conclusion), ran=self._ran_cases())
         return status
 

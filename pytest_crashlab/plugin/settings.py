@@ -60,7 +60,7 @@ class Settings:
     shared_seed: bool
     store: Path
     resume: str | None
-    junit: Path | None
+    reports: tuple[tuple[Path, str], ...]
     baseline_missing: OnMissing
     unsupported: OnUnsupported
     from_branch: bool
@@ -75,7 +75,6 @@ class Settings:
         read = _Reader(config)
         flag_trials, off = _trials(read.flag("--trials"), "--trials")
         ini_trials, ini_off = _trials(read.ini("crashlab_trials"), "crashlab_trials")
-        junit = read.value("--crashlab-junit", "crashlab_junit")
         shared_seed = read.value("--crashlab-seed", "crashlab_seed") == "baseline"
         return cls(
             off=off or (ini_off and flag_trials is None),
@@ -103,7 +102,7 @@ class Settings:
             shared_seed=shared_seed,
             store=read.store(),
             resume=read.value("--crashlab-resume"),
-            junit=None if junit is None else config.invocation_params.dir / junit,
+            reports=read.reports(),
             baseline_missing=cast(
                 "OnMissing",
                 read.choice("--crashlab-baseline-missing", "crashlab_baseline_missing", ("gate", "note")),
@@ -148,7 +147,7 @@ class _Reader:
             return value, flag
         return (None, flag) if ini is None else (self.ini(ini), ini)
 
-    def choice(self, flag: str, ini: str, allowed: tuple[str, ...]) -> str:
+    def choice(self, flag: str, ini: str | None, allowed: tuple[str, ...]) -> str:
         value, blame = self._given(flag, ini)
         if value is None:
             return allowed[0]
@@ -178,6 +177,16 @@ class _Reader:
     def labels(self, flag: str, ini: str) -> tuple[str, ...]:
         value, _ = self._given(flag, ini)
         return tuple(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
+
+    def reports(self) -> tuple[tuple[Path, str], ...]:
+        """Where to write reports, relative to where the command was typed, and in which format."""
+        from pytest_crashlab.report.written import format_of
+
+        names = self.labels("--crashlab-report", "crashlab_report")
+        junit = self.value("--crashlab-junit", "crashlab_junit")
+        folder = self.config.invocation_params.dir
+        found = [(folder / name, format_of(name)) for name in names]
+        return tuple(found if junit is None else [*found, (folder / junit, ".xml")])
 
     def share(self, flag: str, ini: str, *, points: bool) -> float | None:
         """A share in 0..1 from ``0.9`` or ``90%``; with ``points``, from points of pass rate (0..100)."""

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 class Ending:
     """How the session ends: what its run came to, its exit code, what became of a promotion.
 
-    ``report_problem``: what could not be written; ``unfinished``: why a session without a gate is no
+    ``unfinished``: why a session without a gate is no
     pass although nothing failed.
     """
 
     conclusion: Conclusion | None = None
     exit_status: int = 0
     promotion: str | None = None
-    report_problem: str | None = None
     unfinished: str | None = None
 
 
@@ -105,7 +104,12 @@ def print_summary(reporter: pytest.TerminalReporter, session: RunSession, ending
             reporter.write_line(
                 f"The session ends with exit code {ending.exit_status}, which does not come from the gate."
             )
-    for line in filter(None, (ending.unfinished, ending.promotion, ending.report_problem)):
+    problems = () if conclusion is None else conclusion.problems
+    for line in filter(None, (ending.unfinished, ending.promotion, *problems)):
         reporter.write_line(line)
+    if conclusion is not None and conclusion.annotations:
+        reporter.ensure_newline()
+        for line in conclusion.annotations:  # read by the CI service, which does not show them here
+            reporter.write_line(line)
     if session.store_error is not None:
         reporter.write_line(f"crashlab: the run is not whole in the store: {session.store_error}", red=True)

@@ -26,12 +26,12 @@ def format_of(name: str) -> str:
     return found
 
 
-def write_reports(paths: Sequence[Path], run: StoredRun, view: views.SessionView) -> list[str]:
-    """Write ``view`` to each path in the format of its name; return what could not be written, in words."""
+def write_reports(reports: Sequence[tuple[Path, str]], run: StoredRun, view: views.SessionView) -> list[str]:
+    """Write ``view`` to each path in its format; return what could not be written, in sentences."""
     problems = []
-    for path in paths:
+    for path, ending in reports:
         try:
-            _write(path, run, view)
+            _write(path, ending, run, view)
         except OSError as error:
             problems.append(
                 f"The report {path} cannot be written ({error.strerror or error}); name another path."
@@ -59,8 +59,7 @@ def places(run: StoredRun) -> dict[str, tuple[str | None, int | None]]:
     return {case: (file, line) for case, file, line in run.cases.select("case", "file", "line").iter_rows()}
 
 
-def _write(path: Path, run: StoredRun, view: views.SessionView) -> None:
-    ending = format_of(path.name)
+def _write(path: Path, ending: str, run: StoredRun, view: views.SessionView) -> None:
     if ending == ".xml":
         from pytest_crashlab.report.junit import write_junit
 

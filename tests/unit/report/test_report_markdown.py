@@ -171,7 +171,7 @@ def test_reports_go_where_their_names_say(tell, store, tmp_path):
     view = tell({"t.py::a": "PPPP"}, {"t.py::a": "FFFF"}, policy=Policy.STRICT)
     run = record(store, {"t.py::a": "FFFF"}, run_id="20261130T063300Z-cccccc")
     names = ["a/report.md", "report.json", "report.xml", "gl.codequality.json"]
-    assert write_reports([tmp_path / name for name in names], run, view) == []
+    assert write_reports([(tmp_path / name, format_of(name)) for name in names], run, view) == []
     assert (tmp_path / "a/report.md").read_text("utf-8") == session_markdown(view)
     assert json.loads((tmp_path / "report.json").read_text())["schema"] == "crashlab.session"
     assert "<testsuites" in (tmp_path / "report.xml").read_text("utf-8")
@@ -182,7 +182,9 @@ def test_a_report_that_cannot_be_written_is_a_sentence(tell, store, tmp_path):
     view = tell(None, {"t.py::a": "P"})
     run = record(store, {"t.py::a": "P"}, run_id="20261130T063300Z-cccccc")
     (tmp_path / "file").touch()
-    problems = write_reports([tmp_path / "file" / "report.md", tmp_path / "file" / "report.xml"], run, view)
+    problems = write_reports(
+        [(tmp_path / "file" / "report", ".md"), (tmp_path / "file" / "report", ".xml")], run, view
+    )
     assert len(problems) == 2
     assert all("cannot be written" in problem and "name another path" in problem for problem in problems)
     assert "cannot be written" in append_summary(tmp_path / "file" / "s.md", view)

@@ -1,0 +1,157 @@
+"""A CI job from end to end in real repositories: main promotes, a branch regresses, a fork has nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
+SUITE = """
+import pytest
+from agent import answer
+
+@pytest.mark.parametrize("n", range(4))
+def test_agent(n):
+    assert answer(n) == n, f"got {answer(n)}"
+"""
+RIGHT, WRONG = "def answer(n): return n\n", "def answer(n): return -1 - n\n"
+
+
+class Job:
+    """A checkout with its own cache of the store, as CI restores one."""
+
+    def __init__(self, folder, environment):
+        self.folder = folder
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "CI", "GITHUB_"))},
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_ADDOPTS": "-p pytest_crashlab.plugin",
+            **{
+                f"GIT_{who}_{what}": "ada@example.org"
+                for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+            **environment,
+        }
+
+    def run(self, *command):
+        return subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
+        )
+
+    def git(self, *arguments):
+        done = self.run("git", *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def pytest(self, *arguments):
+        return self.run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments)
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory):
+    """A project whose main has recorded its baseline; the store is the cache that other jobs restore."""
+    folder = tmp_path_factory.mktemp("ci") / "origin"
+    folder.mkdir()
+    job = Job(folder, {})
+    job.git("init", "-q", "-b", "main")
+    (folder / "test_agent.py").write_text(SUITE)
+    (folder / "agent.py").write_text(RIGHT)
+    job.git("add", ".")
+    job.git("commit", "-q", "-m", "works")
+    done = job.pytest("--trials=5", "--baseline=main", "--save-baseline=main")
+    assert done.returncode == 0, done.stdout
+    assert "Saved as baseline main." in done.stdout
+    job.git("switch", "-q", "-c", "change")
+    (folder / "agent.py").write_text(WRONG)
+    job.git("commit", "-q", "-am", "break it")
+    return job
+
+
+def checkout(origin, folder, *options, branch="change", **environment):
+    origin.git("clone", "-q", *options, "--branch", branch, f"file://{origin.folder}", str(folder))
+    return Job(folder, environment)
+
+
+def test_a_branch_that_regresses_fails_with_a_comment(origin, tmp_path):
+    page = tmp_path / "summary.md"
+    job = checkout(
+        origin,
+        tmp_path / "clone",
+        CRASHLAB_STORE=str(origin.folder / ".crashlab"),
+        GITHUB_ACTIONS="true",
+        GITHUB_STEP_SUMMARY=str(page),
+    )
+    done = job.pytest("--trials=5", "--baseline=main", "--crashlab-report=crashlab.md")
+    assert done.returncode == 1
+    comment = (job.folder / "crashlab.md").read_text("utf-8")
+    assert comment.startswith("<!-- pytest-crashlab -->\n### 🔴 Regressed")
+    assert "5/5 → 0/5" in comment
+    assert "got -1" in comment
+    assert page.read_text("utf-8").startswith(comment)
+    marks = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
+    assert len(marks) == 4
+    assert all(mark.startswith("::error file=test_agent.py,line=5,") for mark in marks)
+
+
+def test_a_clone_of_depth_one_says_what_it_compares_with(origin, tmp_path):
+    job = checkout(origin, tmp_path / "clone", "--depth=1", CRASHLAB_STORE=str(origin.folder / ".crashlab"))
+    done = job.pytest("--trials=5", "--baseline=main")
+    assert done.returncode == 1
+    assert "Regressed" in done.stdout
+    assert "its newest promotion: no branch is called main" in done.stdout
+
+
+def test_a_fork_has_no_baseline_and_does_not_fail_for_it(origin, tmp_path):
+    job = checkout(origin, tmp_path / "clone")
+    (job.folder / "agent.py").write_text(RIGHT)
+    gated = job.pytest("--trials=5", "--baseline=main")
+    assert gated.returncode == 10
+    assert "No baseline main yet" in gated.stdout
+    noted = job.pytest(
+        "--trials=5", "--baseline=main", "--crashlab-baseline-missing=note", "--crashlab-report=crashlab.md"
+    )
+    assert noted.returncode == 0
+    assert (job.folder / "crashlab.md").read_text("utf-8").startswith("<!-- pytest-crashlab -->")
+
+
+def commands():
+    """Each command of the page that is ours, as one would type it."""
+    found = re.findall(r"(?:^|[\s'\"])((?:pytest|crashlab) (?:--|baseline|plan)[^\n`|']*)", PAGE)
+    return sorted({re.sub(r"\$JENKINS_HOME", "jenkins", command).strip() for command in found})
+
+
+def test_the_page_has_the_commands_that_are_run():
+    assert len(commands()) >= 9
+
+
+def test_the_commands_of_the_page_run(origin, tmp_path):
+    """In one checkout, one after the other; none is refused as a usage error."""
+    job = checkout(origin, tmp_path / "clone", branch="main", CRASHLAB_STORE=str(tmp_path / "store"))
+    (job.folder / "tests").mkdir()
+    assert job.pytest("--trials=2", "--save-baseline=main").returncode == 0
+    ordered = sorted(
+        commands(), key=lambda command: ("baseline.crashrun" in command, "export" not in command)
+    )
+    for command in ordered:
+        program, *arguments = shlex.split(command)
+        fewer = ["--trials=2" if word.startswith("--trials") else word for word in arguments]
+        if program == "pytest":
+            done = job.pytest(*fewer)
+        else:
+            done = job.run(
+                sys.executable,
+                "-c",
+                "from pytest_crashlab.cli import main; raise SystemExit(main())",
+                *arguments,
+            )
+        assert done.returncode in {0, 10}, f"{command}: {done.stdout}{done.stderr}"
