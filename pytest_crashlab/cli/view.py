@@ -7,7 +7,8 @@ import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.cli import add_store, lookup, output
+from pytest_crashlab.cli import add_store, lookup, output, trials
+from pytest_crashlab.cli.numbers import whole
 from pytest_crashlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.store import Manifest, StoredRun
 
+_MOST_TRIALS = 1_000_000
 _DESCRIPTION = """\
 Show one run: outcomes, rates, repeats, cases.
 
 example:
   crashlab view latest
   crashlab view 20261130-k3v9q2 --json
+  crashlab view latest --case "tests/test_agent.py::test_refund" --trial 3
 """
 
 
@@ -34,7 +37,10 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     )
     parser.add_argument("reference", metavar="RUN", help=lookup.RUN_HELP)
     parser.add_argument("--case", metavar="ID", help="only this case: every trial, and what it said")
+    parser.add_argument("--trial", metavar="N", help="with --case: one trial, and all that was kept of it")
+    parser.add_argument("--attempt", metavar="N", help="with --trial: this attempt, not the one that counts")
     parser.add_argument("--json", action="store_true", help="as JSON, with at most 200 cases")
+    parser.add_argument("--raw", action="store_true", help="with --trial: as JSON, nothing left out")
     add_store(parser)
     parser.set_defaults(run=run)
 
@@ -46,7 +52,12 @@ def run(args: argparse.Namespace) -> int:
     from pytest_crashlab.report.json import dumps, session_json
     from pytest_crashlab.report.terminal import render_text
 
-    stored = lookup.load_run(lookup.open_store(args), args.reference)
+    trial, attempt = _numbers(args)
+    store = lookup.open_store(args)
+    stored = lookup.load_run(store, args.reference)
+    if args.case is not None and trial is not None:
+        _refuse_unknown(stored, args.case)
+        return trials.show(args, stored, store, trial, attempt)
     if args.case is not None:
         return _case(stored, args.case)
     figures = run_numbers(stored)
@@ -68,14 +79,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _case(run: StoredRun, case: str) -> int:
-    from pytest_crashlab.report.messages import trial_lines
+def _numbers(args: argparse.Namespace) -> tuple[int | None, int | None]:
+    """``--trial`` and ``--attempt``; refuses what asks for a trial of no case."""
+    trial = whole("--trial", args.trial, most=_MOST_TRIALS)
+    attempt = whole("--attempt", args.attempt, most=_MOST_TRIALS)
+    if trial is not None and args.case is None:
+        raise UsageError(f"--trial={args.trial} is of no case; name it with --case.")
+    if trial is None and (args.raw or attempt is not None):
+        raise UsageError("--raw and --attempt show one trial; name it with --case and --trial.")
+    return trial, attempt
 
+
+def _refuse_unknown(run: StoredRun, case: str) -> None:
     known = run.manifest.case_ids
     if case not in known:
         near = [k for k in known if case in k] or get_close_matches(case, known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near[:3])}?" if near else f"it has {len(known)} cases."
         raise UsageError(f"Run {run.manifest.id} has no case {case}; {hint}")
+
+
+def _case(run: StoredRun, case: str) -> int:
+    from pytest_crashlab.report.messages import trial_lines
+
+    _refuse_unknown(run, case)
     output.line(case)
     for line in trial_lines(run, case):
         output.line(f"  {line}")

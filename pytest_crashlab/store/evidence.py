@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pytest_crashlab.errors import StoreError
 from pytest_crashlab.store.evidence_writer import LOG_GLOB, moment, storable_case
 
 if TYPE_CHECKING:
+    import os
     import sqlite3
     from collections.abc import Iterator
     from pathlib import Path
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 # No attempt that was ever recorded comes near; a document that claims more was made to fill a memory.
 _LARGEST = 64 * 2**20
+_DEEPEST = 100
+_LARGEST_FILE = 1024 * 2**20
 
 
 def read_evidence(
@@ -47,13 +51,27 @@ def read_evidence(
     return None
 
 
-def read_exported(content: bytes, where: str, case: str, trial: int, attempt: int) -> dict[str, Any] | None:
-    """The same out of the bytes of an ``evidence.db``; ``where`` names it in errors."""
+def read_exported_evidence(
+    path: str | os.PathLike[str], case: str, trial: int, attempt: int
+) -> dict[str, Any] | None:
+    """The same out of a ``.crashrun`` file, None also where it was exported without evidence."""
+    with _as_store_error(str(path)):
+        try:
+            with zipfile.ZipFile(path) as archive, archive.open("evidence.db") as file:
+                content = file.read(_LARGEST_FILE + 1)
+        except KeyError:
+            return None
+        if len(content) > _LARGEST_FILE:
+            raise ValueError(f"it unpacks to more than {_LARGEST_FILE // 2**20} MiB")
+        return _in_memory(content, case, trial, attempt)
+
+
+def _in_memory(content: bytes, case: str, trial: int, attempt: int) -> dict[str, Any] | None:
     import sqlite3
 
-    with _as_store_error(where), contextlib.closing(sqlite3.connect(":memory:")) as database:
-        if not content:
-            raise ValueError("it is empty")
+    if not content:
+        raise ValueError("it is empty")
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
         database.deserialize(content)
         return _select(database, _SEALED, (storable_case(case), trial, attempt))
 
@@ -95,10 +113,26 @@ def _unpack(blob: object) -> dict[str, Any]:
         raise ValueError(f"a document unpacks to more than {_LARGEST // 2**20} MiB")
     if not unpacking.eof:
         raise ValueError("a document is cut off")
-    document = json.loads(content)
+    document = json.loads(content, parse_constant=_refuse_constant)
     if not isinstance(document, dict):
         raise ValueError("a document is no JSON object")  # noqa: TRY004 - as above
+    _refuse_depth(document)
     return document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"a document holds {name}, which is no JSON")
+
+
+def _refuse_depth(document: dict[str, Any]) -> None:
+    """What the writer makes is a few dozen levels deep; what would overflow a reader's stack is not."""
+    level: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        inner = [value for value in level if isinstance(value, dict | list)]
+        if not inner:
+            return
+        level = [item for value in inner for item in (value.values() if isinstance(value, dict) else value)]
+    raise ValueError(f"a document is more than {_DEEPEST} levels deep")
 
 
 @contextlib.contextmanager
@@ -107,7 +141,7 @@ def _as_store_error(where: str) -> Iterator[None]:
 
     try:
         yield
-    except (sqlite3.Error, OSError, ValueError, zlib.error, RecursionError) as error:
+    except (sqlite3.Error, OSError, ValueError, zlib.error, zipfile.BadZipFile, RecursionError) as error:
         raise StoreError(
             f"The evidence in {where} cannot be read ({error}); the run's numbers do not need it."
         ) from error

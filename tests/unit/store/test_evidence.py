@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import zipfile
 import zlib
 from contextlib import closing
 
@@ -17,7 +18,7 @@ import pytest
 from pytest_crashlab.errors import StoreError
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.store import Manifest, Plan
-from pytest_crashlab.store.evidence import read_evidence, read_exported
+from pytest_crashlab.store.evidence import read_evidence, read_exported_evidence
 from pytest_crashlab.store.evidence_writer import EvidenceWriter, log_path
 from tests.stories import START, record, row
 
@@ -147,6 +148,17 @@ def bomb_files(tmp_path):
         packer = zlib.compressobj(1)
         zeros = b"".join([*(packer.compress(bytes(2**20)) for _ in range(65)), packer.flush()])
         database.execute("INSERT INTO evidence VALUES ('a', 1, 1, ?)", (zeros,))
+    strange = {}
+    for name, text in (
+        ("NaN", '{"output": NaN}'),
+        ("deep", '{"a":' * 150 + "1" + "}" * 150),
+        ("a list", "[]"),
+    ):
+        path = tmp_path / f"{name}.db"
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("CREATE TABLE evidence (case_id, trial, attempt, document)")
+            database.execute("INSERT INTO evidence VALUES ('a', 1, 1, ?)", (zlib.compress(text.encode()),))
+        strange[name] = path.read_bytes()
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as database, database:
         database.execute("CREATE TABLE evidence (case_id, trial, attempt, document)")
@@ -159,6 +171,7 @@ def bomb_files(tmp_path):
         "a view": view.read_bytes(),
         "a zip bomb": huge.read_bytes(),
         "cut off": other.read_bytes()[:4096],
+        **strange,
     }
 
 
@@ -169,8 +182,11 @@ def test_poisoned_evidence_is_one_sentence_and_runs_nothing(store, tmp_path):
         run.evidence.write_bytes(content)
         with pytest.raises(StoreError, match=r"evidence in .* cannot be read \(.*\); the run's numbers"):
             read_evidence(run, "a", 1, 1)
-        with pytest.raises(StoreError, match=r"evidence in it\.crashrun cannot be read"):
-            read_exported(content, "it.crashrun", "a", 1, 1)
+        exported = tmp_path / "it.crashrun"
+        with zipfile.ZipFile(exported, "w") as archive:
+            archive.writestr("evidence.db", content)
+        with pytest.raises(StoreError, match=r"evidence in .*it\.crashrun cannot be read"):
+            read_exported_evidence(exported, "a", 1, 1)
         assert not (tmp_path / "executed").exists(), name
 
 
