@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, check, store and say what there is now."""
     from pytest_crashlab.importing.arms import build_run, choose_arm, number_trials, split_arms
     from pytest_crashlab.importing.labels import meanings, parse_labels
+    from pytest_crashlab.importing.turns import taken_in_turn
     from pytest_crashlab.records.run import RunStatus
     from pytest_crashlab.store.imported import add_sealed
 
@@ -81,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     labels = parse_labels(given, args.not_completed, args.pass_at)
     names = _columns(args.map)
     source = _read(args, names)
+    in_turn = source.sha256 if taken_in_turn(source.rows) else None
     choose_arm(source, args.arm)
     found = meanings(source.rows, labels, source.path)
     imported = {
@@ -97,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
         number_trials(arm, source.path, in_order=args.number_trials)
         declared = _declared(args, source)
         declared["name"] = declared["name"] or arm.name
+        declared["interleaved"] = in_turn
         runs.append(
             build_run(
                 arm,

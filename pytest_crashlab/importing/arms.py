@@ -175,19 +175,14 @@ def _case_table(arm: Arm, planned: int | str | None, cases: Sequence[str]) -> pl
         if row.content is not None and contents.setdefault(row.case, row.content) != row.content:
             raise UsageError(f"{row.where}: {row.case} has another input than in an earlier row.")
     k = planned if isinstance(planned, int) else max(most.values(), default=1)
-    return pl.DataFrame(
-        {
-            "case": list(most),
-            "planned": [n if planned == OWN else k for n in most.values()],
-            "content": [contents.get(case, "") for case in most],
-            "pass_rule": None,
-            "min_passes": None,
-            "uses_trial": False,
-            "file": None,
-            "line": None,
-        },
-        schema=case_columns(),
-    )
+    known = {
+        "case": list(most),
+        "planned": [n if planned == OWN else k for n in most.values()],
+        "content": [contents.get(case, "") for case in most],
+        "uses_trial": False,
+    }
+    columns = case_columns()
+    return pl.DataFrame({name: known.get(name) for name in columns}, schema=columns)
 
 
 def _trial_table(arm: Arm) -> pl.DataFrame:
@@ -211,7 +206,7 @@ def _trial_table(arm: Arm) -> pl.DataFrame:
     }
     for name in columns:
         if name not in data:
-            data[name] = [getattr(row, name) for row in rows]
+            data[name] = [getattr(row, name, None) for row in rows]  # what no source tells is null
     return mark_deciding(pl.DataFrame({n: data[n] for n in columns}, schema=columns))
 
 

@@ -53,6 +53,52 @@ def test_two_arms_become_two_runs_and_the_next_command_compares_them(tmp_path, c
     assert compare_runs(runs["old"], runs["new"]).delta == pytest.approx(0)
 
 
+def timed(order, cases="ab"):
+    """A letter of ``order`` is the arm of one trial, a second apart; cases take turns within an arm."""
+    seen = {}
+    rows = []
+    for second, arm in enumerate(order):
+        n = seen[arm] = seen.get(arm, -1) + 1
+        case, trial = cases[n % len(cases)], n // len(cases) + 1
+        rows.append({"case": case, "trial": trial, "passed": True, "arm": arm, "start": 1000.0 + second})
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("order", "in_turn"),
+    [
+        ("xyxyxyxyxyxy", True),
+        ("xyyxyxxyyxxy", True),
+        ("xxxxxxyyyyyy", False),
+        ("xxxyyyxxxyyy", True),
+        ("xxxxxxxyyyyyxy", False),
+        ("xyzxyzxyzxyz", True),
+        ("xyxyxyxyzzzz", False),
+    ],
+)
+def test_arms_that_took_turns_are_interleaved(tmp_path, order, in_turn):
+    """Six and six trials change the arm six times by chance: three changes are asked for."""
+    runs = bring_in(tmp_path, json_lines(tmp_path / "t.jsonl", timed(order)))
+    x, y = runs["x"], runs["y"]
+    assert compare_runs(x, y).interleaved is in_turn
+    if in_turn:
+        assert x.manifest.interleaved == x.manifest.imported["sha256"]
+
+
+def test_arms_that_are_imported_one_by_one_are_interleaved_too(tmp_path):
+    path = json_lines(tmp_path / "t.jsonl", timed("xyxyxyxy"))
+    x = bring_in(tmp_path, path, "--arm", "x")["x"]
+    y = bring_in(tmp_path, path, "--arm", "y")["y"]
+    assert compare_runs(x, y).interleaved
+
+
+def test_without_every_start_nobody_knows_whether_arms_took_turns(tmp_path):
+    rows = timed("xyxyxyxy")
+    del rows[3]["start"]
+    runs = bring_in(tmp_path, json_lines(tmp_path / "t.jsonl", rows))
+    assert not compare_runs(runs["x"], runs["y"]).interleaved
+
+
 def test_values_that_are_not_given_are_null(tmp_path):
     (run,) = bring_in(tmp_path, json_lines(tmp_path / "t.jsonl", trials({"a": "P"}))).values()
     row = run.trials.row(0, named=True)
