@@ -1,4 +1,4 @@
-"""From an exception to an outcome label: hooks first, then ini, then the built-in table.
+"""From an exception to an outcome label: hooks, then ini, what is known of model SDKs, the built-in table.
 
 The built-in table takes the cautious side: what may have been the network's doing is undecided,
 neither a pass nor a regression.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.provider.errors import label_of_exception
 from pytest_crashlab.records.classification import BUILTIN_EXCEPTIONS
 
 if TYPE_CHECKING:
@@ -57,8 +58,12 @@ class Classifier:
         if _text(exception).endswith(_PYTEST_TIMEOUT_END):
             return "wall_clock"
         names = qualified_names(exception)
-        for table in (self._own, self._table):
-            found = next((table[name] for name in names if name in table), None)
-            if found is not None:
-                return found or None
-        return None
+        listed = _listed(self._own, names)
+        if listed is not None:
+            return listed or None
+        return label_of_exception(exception) or _listed(self._table, names) or None
+
+
+def _listed(table: dict[str, str], names: list[str]) -> str | None:
+    """What a table says of the first of ``names`` that it has."""
+    return next((table[name] for name in names if name in table), None)

@@ -136,7 +136,7 @@ class Binding:
 
     ``name`` what a test asks for it by; ``settings`` such as temperature, for the test to pass on;
     ``base_url`` where it is served, None for the provider's own address; ``retries`` how often a request
-    that the instrument failed is made again; ``timeout`` seconds, None for the client's own.
+    that the instrument failed is made again (None: not said); ``timeout`` seconds, None for the client's own.
     """
 
     provider: str
@@ -144,7 +144,7 @@ class Binding:
     name: str = DEFAULT_NAME
     settings: Mapping[str, Any] = field(default_factory=dict)
     base_url: str | None = None
-    retries: int = 0
+    retries: int | None = None
     timeout: float | None = None
 
     @property

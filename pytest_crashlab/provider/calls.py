@@ -21,7 +21,7 @@ class Ledger:
         self._lock = threading.Lock()
         self._calls: list[Call] = []
         self._contents: dict[int, tuple[bytes, bytes]] = {}
-        self._begun = 0
+        self._begun: list[Role] = []
         self._requests = 0
 
     def begin_request(self) -> int:
@@ -30,11 +30,11 @@ class Ledger:
             self._requests += 1
             return self._requests
 
-    def begin_call(self) -> int:
+    def begin_call(self, role: Role = Role.TARGET) -> int:
         """The number of an attempt that is about to be made."""
         with self._lock:
-            self._begun += 1
-            return self._begun
+            self._begun.append(role)
+            return len(self._begun)
 
     def end_call(self, call: Call, *, sent: bytes = b"", received: bytes = b"") -> None:
         """Keep a call that is over, with as much of what went over the wire as can be kept."""
@@ -53,11 +53,10 @@ class Ledger:
             found = list(self._calls)
         return sorted((c for c in found if role is None or c.role is role), key=lambda call: call.number)
 
-    @property
-    def open(self) -> int:
-        """How many calls have begun and are not over."""
+    def open(self, role: Role) -> int:
+        """How many calls of ``role`` have begun and are not over."""
         with self._lock:
-            return self._begun - len(self._calls)
+            return self._begun.count(role) - sum(call.role is role for call in self._calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from pytest_crashlab.errors import UsageError
 from pytest_crashlab.provider.transport import Wire, recording, recording_async
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
 # provider -> (module of its SDK, client, async client)
@@ -22,21 +23,30 @@ _SDKS = {
 _LIBRARIES = ("httpx2", "httpx")
 
 
-def sdk_client(wire: Wire, *, is_async: bool, inner: Any = None, **options: Any) -> Any:
+def sdk_client(
+    wire: Wire,
+    *,
+    is_async: bool,
+    sdk: str | None = None,
+    inner: Callable[[ModuleType], Any] | None = None,
+    **options: Any,
+) -> Any:
     """The SDK's own client for the binding of ``wire``; ``options`` go to it as they are.
 
-    ``inner`` a transport to use in place of the network. The SDK's retries are off: they would be neither
-    counted nor kept out of latency. Raises :class:`UsageError` where there is no such SDK.
+    ``sdk`` the provider whose SDK is meant (None: the binding's); ``inner`` makes a transport to use in
+    place of the network. The SDK's retries are off: they would be neither counted nor kept out of
+    latency. Raises :class:`UsageError` where there is no such SDK.
     """
     binding = wire.sender.binding
-    if binding.provider not in _SDKS:
+    speaks = binding.provider if sdk is None else sdk
+    if speaks not in _SDKS:
         raise UsageError(
-            f"{binding.spec}: no SDK is known for {binding.provider!r}; use provider.http_client() with a "
+            f"{binding.spec}: no SDK is known for {speaks!r}; use provider.http_client() with a "
             "library that takes an httpx client, or provider.call() around your own request"
         )
-    name, sync_class, async_class = _SDKS[binding.provider]
-    sdk = _module(name, f"provider.client() for {binding.spec}")
-    default = getattr(sdk, "DefaultAsyncHttpxClient" if is_async else "DefaultHttpxClient")
+    name, sync_class, async_class = _SDKS[speaks]
+    package = _module(name, f"provider.client() for {binding.spec}")
+    default = getattr(package, "DefaultAsyncHttpxClient" if is_async else "DefaultHttpxClient")
     library = _library_of(default)
     http = default(**_transport(library, wire, is_async=is_async, inner=inner, base_url=binding.base_url))
     given: dict[str, Any] = {"max_retries": 0, "http_client": http}
@@ -44,16 +54,21 @@ def sdk_client(wire: Wire, *, is_async: bool, inner: Any = None, **options: Any)
         given["base_url"] = binding.base_url
     if binding.timeout is not None:
         given["timeout"] = binding.timeout
-    if binding.provider == "openai-compatible":
+    if speaks == "openai-compatible":
         # servers of one's own mostly want none, and the SDK insists on one
         given["api_key"] = os.environ.get("OPENAI_API_KEY") or "none"
     if inner is not None:
         given["api_key"] = "scripted"
-    return getattr(sdk, async_class if is_async else sync_class)(**{**given, **options})
+    return getattr(package, async_class if is_async else sync_class)(**{**given, **options})
 
 
 def http_client(
-    wire: Wire, *, is_async: bool, library: str | None = None, inner: Any = None, **options: Any
+    wire: Wire,
+    *,
+    is_async: bool,
+    library: str | None = None,
+    inner: Callable[[ModuleType], Any] | None = None,
+    **options: Any,
 ) -> Any:
     """A client of httpx2 or httpx (``library``; None: the first that is installed)."""
     binding = wire.sender.binding
@@ -113,12 +128,17 @@ def _library_of(client: Any) -> ModuleType:
 
 
 def _transport(
-    library: ModuleType, wire: Wire, *, is_async: bool, inner: Any, base_url: str | None
+    library: ModuleType,
+    wire: Wire,
+    *,
+    is_async: bool,
+    inner: Callable[[ModuleType], Any] | None,
+    base_url: str | None,
 ) -> dict[str, Any]:
     """How a client sends: a transport of one's own knows of no proxies, so the environment's are mounted."""
     record = recording_async if is_async else recording
     if inner is not None:
-        return {"transport": record(library, inner, wire)}
+        return {"transport": record(library, inner(library), wire)}
     plain = library.AsyncHTTPTransport if is_async else library.HTTPTransport
     limits = library.Limits(max_connections=1000, max_keepalive_connections=100)
     given = {"limits": limits, "verify": _tls(library)}

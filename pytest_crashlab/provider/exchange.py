@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_crashlab.errors import InstrumentFailure
 from pytest_crashlab.provider import errors
 from pytest_crashlab.provider.answers import Reading, read_answer, read_stream
-from pytest_crashlab.provider.base import NO_TOKENS, Basis, Binding, Call, Cost, Role, Status
+from pytest_crashlab.provider.base import NO_TOKENS, Basis, Binding, Call, Cost, Role, Status, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,7 +80,7 @@ class Attempt:
         self._asked = asked
         self._attempt = attempt
         self._waited = waited
-        self._number = sender.ledger.begin_call()
+        self._number = sender.ledger.begin_call(sender.role)
         self._start = time.time()
         self._clock = perf_counter()
         self._first: float | None = None
@@ -158,6 +158,35 @@ class Attempt:
             charged=not names & _UNSENT,
         )
 
+    def told_by_hand(
+        self,
+        *,
+        model: str | None,
+        finish: str | None,
+        request_id: str | None,
+        tokens: Tokens,
+        cost: Cost | None,
+    ) -> None:
+        """The call went by outside of any transport, and this is what its caller knows of it."""
+        self._is_over()
+        if request_id is not None:
+            self._headers = {_REQUEST_IDS[0]: request_id}
+        reading = Reading(understood=True, ended=True, model=model, finish=finish, tokens=tokens)
+        self._end(Status.OK, reading, streamed=False, cost=cost)
+
+    def failed_by_hand(self, error: BaseException) -> None:
+        """The call went by outside of any transport and ended by ``error``."""
+        self._is_over()
+        label = errors.label_of_exception(error)
+        failed = isinstance(error, Exception)
+        self._end(
+            Status.ERROR if failed else Status.ABANDONED,
+            Reading(),
+            streamed=False,
+            error=label,
+            detail=f"{type(error).__name__}: {error}".rstrip(": "),
+        )
+
     def _is_over(self) -> bool:
         """Whether the attempt has ended before; stops its clock if not."""
         if not self._over and self._latency is None:
@@ -205,6 +234,7 @@ class Attempt:
         error: str | None = None,
         detail: str | None = None,
         charged: bool = True,
+        cost: Cost | None = None,
     ) -> None:
         self._over = True
         binding, asked = self._sender.binding, self._asked
@@ -227,7 +257,7 @@ class Attempt:
             error=error,
             detail=None if detail is None else detail[:_LONGEST_DETAIL],
             tokens=reading.tokens,
-            cost=billed(reading.billed, reading),
+            cost=cost or billed(reading.billed, reading),
             charged=charged,
             request_id=next((self._headers[n] for n in _REQUEST_IDS if n in self._headers), None),
             streamed=streamed,

@@ -45,7 +45,7 @@ class Wire:
 
     def wait_after(self, attempt: int, status: int | None, headers: Any, label: str | None) -> float | None:
         """Seconds until the request is made again; None where it is not."""
-        if attempt > self.sender.binding.retries or label not in _AGAIN:
+        if attempt > (self.sender.binding.retries or 0) or label not in _AGAIN:
             return None
         if status is not None and not _may_be_made_again(status, headers):
             return None

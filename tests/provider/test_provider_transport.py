@@ -54,7 +54,7 @@ def check_recorded(line, *, streamed):
     assert call.streamed is streamed
     assert call.role is Role.TARGET
     assert 0 < call.first <= call.latency < 60
-    assert line.ledger.open == 0
+    assert line.ledger.open(Role.TARGET) == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -137,7 +137,7 @@ def test_a_stream_that_breaks_has_its_label(line, fault, label, is_async):
     assert label_of_exception(caught.value) == label
     if fault != "garbled":  # the SDK stopped to read, and that is all that the transport saw
         assert line.only.error == label
-    assert totals(line.ledger.calls(), still_open=line.ledger.open).tokens_out is None
+    assert totals(line.ledger.calls(), still_open=line.ledger.open(Role.TARGET)).tokens_out is None
 
 
 def test_a_stream_that_is_left_early_has_no_total(line):
