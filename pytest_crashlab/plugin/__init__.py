@@ -9,6 +9,8 @@ import pytest
 
 from pytest_crashlab.plugin import marker_names
 from pytest_crashlab.plugin.fixtures import row as row
+from pytest_crashlab.plugin.fixtures import run_config as run_config
+from pytest_crashlab.plugin.fixtures import sandbox as sandbox
 from pytest_crashlab.plugin.fixtures import trial as trial
 from pytest_crashlab.plugin.options import add_options, is_anything_set
 from pytest_crashlab.plugin.watch import Watch

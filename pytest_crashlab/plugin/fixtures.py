@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from pytest_crashlab.plugin.author import Trial
     from pytest_crashlab.records.dataset import Row
+    from pytest_crashlab.sandbox.sandbox import Sandbox
 
 
 @pytest.fixture
@@ -31,3 +34,27 @@ def row(request: pytest.FixtureRequest) -> Row:
     from pytest_crashlab.plugin.datasets import fresh_row
 
     return fresh_row(request)
+
+
+@pytest.fixture(scope="session")
+def run_config(pytestconfig: pytest.Config) -> Mapping[str, str]:
+    """The declared configuration (``--crashlab-config key=value`` and its ini key) as a read-only mapping.
+
+    The run keeps it, and a comparison says whether it changed.
+    """
+    from pytest_crashlab.plugin.configuration import declared_config
+
+    return declared_config(pytestconfig)
+
+
+@pytest.fixture
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """A fresh place to run code that may be wrong or hostile: an empty folder, commands, limits.
+
+    Which backend it is of: ``crashlab_sandbox``, or ``crashlab(sandbox=...)`` on the test.
+    """
+    from pytest_crashlab.plugin.sandboxes import open_for
+
+    opened = open_for(request)
+    yield opened
+    opened.close()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.plugin import sources
+from pytest_crashlab.plugin.configuration import config_digest, stored_config
 from pytest_crashlab.plugin.redacting import redactor_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,17 @@ if TYPE_CHECKING:
     from pytest_crashlab.store.schema import Manifest
 
 _PACKAGES = ("pytest-crashlab", "pytest", "pytest-xdist", "numpy", "scipy", "polars")
+# The libraries that most targets call their models by: another version may ask or retry otherwise.
+_CLIENTS = (
+    "anthropic",
+    "google-genai",
+    "httpx",
+    "langchain-core",
+    "litellm",
+    "mistralai",
+    "openai",
+    "transformers",
+)
 
 
 def new_manifest(session: RunSession) -> Manifest:
@@ -38,6 +50,7 @@ def new_manifest(session: RunSession) -> Manifest:
 
     settings, clean = session.settings, redactor_of(session.config)
     target, evaluation = source_digests(session.config.rootpath, settings)
+    stored = stored_config(session.config)
     return Manifest(
         id=session.run_id,
         name=None if settings.run_name is None else clean(settings.run_name),
@@ -50,6 +63,8 @@ def new_manifest(session: RunSession) -> Manifest:
         seed=session.seed,
         seed_source="baseline" if settings.shared_seed else "drawn" if settings.seed is None else "given",
         model=settings.model,
+        run_config=stored,
+        config_digest=config_digest(stored),
         declared_outcomes=list(settings.outcomes),
         sources={"target": target, "evaluation": evaluation},
         target_digest=sources.combined(target),
@@ -174,7 +189,7 @@ def _file_of(case: str) -> str:
 def environment() -> dict[str, Any]:
     """Python, platform and the packages that decide how a run is made."""
     packages = {}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *_CLIENTS):
         try:
             packages[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -77,6 +77,18 @@ _VALUED = (
         "HOW",
         "a test that cannot be repeated: error (default); once",
     ),
+    (
+        "--crashlab-sandbox",
+        "crashlab_sandbox",
+        "NAME",
+        "bubblewrap or local, and limits: 'bubblewrap memory=512M' (default: the strongest here)",
+    ),
+)
+_CONFIG = (
+    "--crashlab-config",
+    "crashlab_config",
+    "KEY=VALUE",
+    "a setting of what is measured, for the fixture run_config",
 )
 _SWITCHES = (("--crashlab-from-branch", "let a run of another branch be promoted by --save-baseline"),)
 
@@ -102,6 +114,9 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(flag, action="store", default=None, metavar=metavar, help=text)
         if ini is not None:
             parser.addini(ini, f"{text.replace('%%', '%')} ({flag})", default=None)
+    flag, ini, metavar, text = _CONFIG
+    group.addoption(flag, action="append", default=None, metavar=metavar, help=text)
+    parser.addini(ini, f"{text}, one a line ({flag})", type="linelist", default=[])
     for flag, text in _SWITCHES:
         group.addoption(flag, action="store_true", default=False, help=text)
     for key, text in _KEYS:
@@ -137,14 +152,15 @@ def is_anything_asked(config: pytest.Config) -> bool:
     return (
         any(config.getoption(flag) is not None for flag in flags)
         or any(config.getini(key) not in (None, "") for key in _STARTERS)
+        or config.getoption(_CONFIG[0]) is not None
         or config.getoption("--crashlab-split") == "holdout"  # every look is recorded, to be counted
     )
 
 
 def is_anything_set(config: pytest.Config) -> bool:
     """Whether an option or ini key of ours has a value at all."""
-    flags = [flag for flag, *_ in _VALUED + _SWITCHES]
-    keys = [key for _, key, *_ in _VALUED if key is not None] + [key for key, _ in _KEYS + _LISTS]
+    flags = [flag for flag, *_ in (*_VALUED, *_SWITCHES, _CONFIG)]
+    keys = [key for _, key, *_ in (*_VALUED, _CONFIG) if key is not None] + [key for key, _ in _KEYS + _LISTS]
     return any(config.getoption(flag) not in (None, False) for flag in flags) or any(
         config.getini(key) for key in keys
     )

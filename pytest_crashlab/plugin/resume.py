@@ -124,6 +124,16 @@ def refuse_other_trials(manifest: Manifest, trials: int | None) -> None:
         )
 
 
+def refuse_changed_config(manifest: Manifest, now: dict[str, str]) -> None:
+    """Raise ``UsageError`` that names the settings declared otherwise than when the run began."""
+    before = manifest.run_config
+    if differing := sorted(key for key in {*before, *now} if before.get(key) != now.get(key)):
+        raise UsageError(
+            f"run {manifest.id} cannot be resumed: its declared configuration changed since it began "
+            f"({', '.join(differing)}); declare it as it was, or begin a new run"
+        )
+
+
 def refuse_other_split(manifest: Manifest, split: str) -> None:
     """Raise ``UsageError`` where another split would be collected than the run was planned with."""
     if manifest.split not in (None, split):

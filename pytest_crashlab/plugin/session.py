@@ -8,6 +8,7 @@ from pytest_crashlab.errors import CrashlabError, StoreError, UsageError
 from pytest_crashlab.plugin import conflicts, gating, manifest, resume, rounds
 from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
+from pytest_crashlab.plugin.configuration import stored_config
 from pytest_crashlab.plugin.fanout import Selection
 from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recorder import Recorder
@@ -104,6 +105,7 @@ class RunSession:
         resume.refuse_changed_target(found, self.config.rootpath)
         resume.refuse_changed_sources(found, *manifest.source_digests(self.config.rootpath, self.settings))
         resume.refuse_other_trials(found, self.settings.trials)
+        resume.refuse_changed_config(found, stored_config(self.config))
         resume.refuse_other_split(found, self.settings.split)
         rounds.refuse_shared(found, self.settings.isolation)
         self.run_id = found.id

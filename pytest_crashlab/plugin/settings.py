@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_crashlab.errors import UsageError
+from pytest_crashlab.plugin.configuration import declared_config
 from pytest_crashlab.plugin.options import is_anything_asked
 from pytest_crashlab.records.dataset import Split
 
@@ -73,6 +74,7 @@ class Settings:
     def of(cls, config: pytest.Config) -> Settings:
         """Read and validate; a value that cannot be followed raises ``UsageError``."""
         read = _Reader(config)
+        declared_config(config)  # a line that is not key=value is refused now
         flag_trials, off = _trials(read.flag("--trials"), "--trials")
         ini_trials, ini_off = _trials(read.ini("crashlab_trials"), "crashlab_trials")
         shared_seed = read.value("--crashlab-seed", "crashlab_seed") == "baseline"

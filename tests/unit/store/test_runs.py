@@ -126,6 +126,7 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "tokens_out": 80,
         "cost_usd": 0.0125,
         "cost_basis": "estimated",
+        "prompt": None,
     }
     assert sealed.checks.rows() == [
         ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9", None),
@@ -230,10 +231,10 @@ def test_a_table_that_lacks_a_column_is_named(store):
 def test_a_run_of_before_tokens_and_cost_were_columns_is_read_with_nulls(store):
     manifest = record(store, {"t.py::test_a": ["passed"]})
     path = store.paths.run(manifest.id).trials
-    new = ["tokens_in", "tokens_out", "cost_usd", "cost_basis"]
+    new = ["tokens_in", "tokens_out", "cost_usd", "cost_basis", "prompt"]
     store.load(manifest.id).trials.drop(new).write_parquet(path)
     trials = store.load(manifest.id).trials
-    assert trials.select(new).rows() == [(None, None, None, None)]
+    assert trials.select(new).rows() == [(None,) * len(new)]
     assert trials["outcome"].to_list() == ["passed"]
 
 
