@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.calibration import aa_factor
@@ -19,6 +19,7 @@ from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.report.build import session_summary
 from pytest_crashlab.report.commands import after_comparison
 from pytest_crashlab.report.terminal import render_text
+from pytest_crashlab.store.runs import fields_of
 
 if TYPE_CHECKING:
     from pytest_crashlab.conclude.brief import Brief
@@ -116,7 +117,7 @@ def _keep(store: Store, brief: Brief, comparison: Comparison | None, gate: Gate,
     }
     store.set_fields(brief.run_id, gate=kept)
     if comparison is not None and compared:
-        store.save_comparison(brief.run_id, comparison.baseline_id, asdict(comparison))
+        store.save_comparison(brief.run_id, comparison.baseline_id, fields_of(comparison))
 
 
 def _next_commands(brief: Brief, comparison: Comparison | None) -> list[str]:

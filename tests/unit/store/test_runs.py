@@ -7,6 +7,7 @@ import pytest
 from store_builders import plan_of, record, trial_row
 
 from pytest_crashlab.errors import CorruptRun, FormatTooNew, StoreError
+from pytest_crashlab.records.case import CasePlan
 from pytest_crashlab.records.check import CheckRow
 from pytest_crashlab.records.outcome import Kind
 from pytest_crashlab.records.run import RunStatus
@@ -279,6 +280,10 @@ def test_comparisons_are_kept_and_read_back(store):
     store.save_comparison(b.id, a.id, {"word": "Regressed"})
     store.save_comparison(b.id, a.id, {"word": "No change"})
     assert store.comparisons(b.id) == {a.id: {"format": 1, "word": "No change"}}
+    rows = {"word": "No change", "cases": (CasePlan(id="t.py::a", planned=2),)}
+    store.save_comparison(b.id, a.id, rows)
+    (case,) = store.comparisons(b.id)[a.id]["cases"]
+    assert (case["id"], case["planned"], case["min_passes"]) == ("t.py::a", 2, None)
     (store.paths.run(b.id).comparisons / f"{a.id}.json").write_text("{")
     with pytest.raises(CorruptRun, match="delete it and compare again"):
         store.comparisons(b.id)
