@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.cli import add_store, lookup, output, trials
 from pytest_crashlab.cli.numbers import whole
 from pytest_crashlab.errors import UsageError
+from pytest_crashlab.records.case import trial_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,6 +94,8 @@ def _numbers(args: argparse.Namespace) -> tuple[int | None, int | None]:
 def _refuse_unknown(run: StoredRun, case: str) -> None:
     known = run.manifest.case_ids
     if case not in known:
+        if (of := trial_of(case)) is not None and of[0] in known:
+            raise UsageError(f"{case} is a trial: name it with --case {shlex.quote(of[0])} --trial {of[1]}.")
         near = [k for k in known if case in k] or get_close_matches(case, known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near[:3])}?" if near else f"it has {len(known)} cases."
         raise UsageError(f"Run {run.manifest.id} has no case {case}; {hint}")

@@ -26,3 +26,17 @@ class CasePlan:
     vocabulary: str = ""
     file: str | None = None
     line: int | None = None
+
+
+def trial_of(test_id: str) -> tuple[str, int] | None:
+    """The case and the number of a trial's id: ``test_x[b-trial2]`` is trial 2 of ``test_x[b]``.
+
+    None for an id that does not read like a trial's. A parameter may be named so as well, so an id that
+    is there as it stands is a case.
+    """
+    before, bracket, inside = test_id.rpartition("[")
+    parameters, _, last = inside.removesuffix("]").rpartition("-")
+    number = last.removeprefix("trial")
+    if not bracket or not inside.endswith("]") or last == number or not number.isdecimal():
+        return None
+    return (f"{before}[{parameters}]" if parameters else before), int(number)

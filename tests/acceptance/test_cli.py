@@ -245,6 +245,9 @@ def test_view_of_a_case_says_what_each_trial_said(own, ok, refused):
     assert "  trial 2: failed at t.py:7 in 0.50 s\n    AssertionError: 41 is not 42\n    assert 41" in out
     assert out.count("trial ") == 5
     assert "has no case t.py; did you mean t.py::t?" in refused(own, "view", "wrong2", "--case", "t.py")
+    assert refused(own, "view", "wrong2", "--case", "t.py::t[trial2]").endswith(
+        "t.py::t[trial2] is a trial: name it with --case t.py::t --trial 2."
+    )
     assert "\n    trial 2: failed at t.py:7: AssertionError: 41 is not 42\n" in ok(
         own, "diff", "right2", "wrong2"
     )
