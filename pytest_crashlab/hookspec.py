@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_crashlab.records.trial import TrialRow
+    from pytest_crashlab.sandbox.base import Backend
 
 hookspec = pluggy.HookspecMarker("pytest")
 hookimpl = pluggy.HookimplMarker("pytest")
@@ -49,3 +52,12 @@ def pytest_crashlab_run_finished(run_id: str, status: str) -> None:
 @hookspec
 def pytest_crashlab_gate_decided(run_id: str, exit_code: int, word: str | None) -> None:
     """Called in the controlling process when the gate has decided (``word`` None: no comparison)."""
+
+
+@hookspec
+def pytest_crashlab_register_sandboxes() -> Sequence[Backend]:
+    """Give the backends of sandboxes that tests may ask for by name.
+
+    What each of their methods does is said in ``pytest_crashlab.sandbox.base``. One that has the
+    name of a built-in backend takes its place.
+    """

@@ -1,0 +1,157 @@
+"""The sandboxes of a session: which backends there are, which one is used, what tests ask of it.
+
+Imported when a selected test uses the fixture ``sandbox``, and by no other session.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_crashlab.errors import UsageError
+from pytest_crashlab.plugin.markers import Markers, where
+from pytest_crashlab.sandbox.base import SandboxFailure, strongest
+from pytest_crashlab.sandbox.limits import Wanted
+from pytest_crashlab.sandbox.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pytest_crashlab.sandbox.base import Backend
+
+NAME = "crashlab-sandboxes"
+_DEFAULTS = ("bubblewrap", "local")  # the strongest first; one that needs to be told more is no default
+
+
+class BuiltinSandboxes:
+    """The package's own backends, registered as a project registers its own."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_crashlab_register_sandboxes(self) -> Sequence[Backend]:
+        """The backends of this machine."""
+        from pytest_crashlab.sandbox.bubblewrap import Bubblewrap
+        from pytest_crashlab.sandbox.local import Local
+
+        return [Bubblewrap(self._wanted.readable), Local()]
+
+
+class Sandboxes:
+    """Opens sandboxes for the tests of one process, and leaves nothing of them behind."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._markers = Markers(config)
+        self._wanted = _of_session(config)
+        config.pluginmanager.register(BuiltinSandboxes(self._wanted), "crashlab-sandboxes-builtin")
+        found: list[Sequence[Backend]] = config.hook.pytest_crashlab_register_sandboxes()
+        self._backends = _by_name(found)
+        self._default: Backend | None = None
+        self._reasons: list[str] = []
+
+    def wanted(self, item: pytest.Item) -> Wanted:
+        """What the session and the test's marker ask for; raises ``UsageError``."""
+        asked = self._markers.settings(item).get("sandbox")
+        wanted = self._wanted if asked is None else self._wanted.but(asked, where(item))
+        if wanted.backend is not None and wanted.backend not in self._backends:
+            at = "crashlab_sandbox" if asked is None else where(item)
+            known = ", ".join(sorted(self._backends))
+            raise UsageError(f"{at}: there is no sandbox {wanted.backend!r}; choose of {known}")
+        if wanted.readable != self._wanted.readable:
+            raise UsageError(
+                f"{where(item)}: readable paths hold for a whole session; put readable= into crashlab_sandbox"
+            )
+        return wanted
+
+    def open(self, item: pytest.Item) -> Sandbox:
+        """A fresh sandbox for ``item``; raises :class:`SandboxFailure` where there can be none."""
+        wanted = self.wanted(item)
+        return Sandbox(self.backend(wanted.backend), wanted.limits)
+
+    def backend(self, name: str | None) -> Backend:
+        """The backend called ``name``, else the strongest that works here; raises :class:`SandboxFailure`."""
+        if name is not None:
+            backend = self._backends[name]
+            reason = backend.unavailable()
+            if reason is not None:
+                raise SandboxFailure("sandbox_error", f"the sandbox {name!r} does not work here: {reason}")
+            return backend
+        if self._default is None:
+            ranked = [self._backends[default] for default in _DEFAULTS if default in self._backends]
+            self._default, self._reasons = strongest(ranked)
+        return self._default
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        """Name the backend and what it isolates."""
+        try:
+            backend = self.backend(self._wanted.backend)
+        except SandboxFailure as error:
+            return [f"crashlab: sandbox: {error}"]
+        return [
+            f"crashlab: sandbox: {backend.name} ({backend.isolates})",
+            *(f"crashlab: note: no stronger sandbox: {reason}" for reason in self._reasons),
+        ]
+
+    def pytest_unconfigure(self) -> None:
+        """Leave no process, folder or control group behind."""
+        for backend in self._backends.values():
+            backend.close()
+
+
+def prepare(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """Read what the tests that use our fixture ask for; raises ``pytest.UsageError``."""
+    users = [item for item in items if _uses_ours(item)]
+    if not users:
+        return
+    try:
+        sandboxes = sandboxes_of(config)
+        for item in users:
+            sandboxes.wanted(item)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def sandboxes_of(config: pytest.Config) -> Sandboxes:
+    """The one object of this process; raises ``UsageError``."""
+    found = config.pluginmanager.get_plugin(NAME)
+    if not isinstance(found, Sandboxes):
+        found = Sandboxes(config)
+        config.pluginmanager.register(found, NAME)
+    return found
+
+
+def open_for(request: pytest.FixtureRequest) -> Sandbox:
+    """A fresh sandbox for the requesting test."""
+    try:
+        return sandboxes_of(request.config).open(request.node)
+    except UsageError as error:  # where no one looked at collection: in a worker, or asked for by name
+        pytest.fail(str(error), pytrace=False)
+
+
+def _of_session(config: pytest.Config) -> Wanted:
+    for given, blame in (
+        (config.getoption("--crashlab-sandbox"), "--crashlab-sandbox"),
+        (config.getini("crashlab_sandbox"), "crashlab_sandbox"),
+    ):
+        if given:
+            return Wanted().but(str(given), blame)
+    return Wanted()
+
+
+def _by_name(found: Iterable[Sequence[Backend]]) -> dict[str, Backend]:
+    """A project's own come before the built-in ones and may take the name of one."""
+    backends: dict[str, Backend] = {}
+    for answer in found:
+        for backend in answer:
+            backends.setdefault(backend.name, backend)
+    return backends
+
+
+def _uses_ours(item: pytest.Item) -> bool:
+    """Whether the fixture that ``item`` gets by the name ``sandbox`` is ours."""
+    info: Any = getattr(item, "_fixtureinfo", None)
+    definitions: Any = () if info is None else info.name2fixturedefs.get("sandbox", ())
+    return bool(definitions) and definitions[-1].func.__module__ == "pytest_crashlab.plugin.fixtures"

@@ -1,0 +1,210 @@
+"""A control group for the commands of one keeper: memory and processes limited and counted by the kernel.
+
+Made below the group that this process is in already, so that its own limits stay in force. Version 1 and
+2 of the interface; where neither may be written there is no group, and the supervisor watches by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+from pytest_crashlab.sandbox import processes
+
+PREFIX = "crashlab-"
+_ROOT = "/sys/fs/cgroup"
+_CACHE = 4 << 20
+
+
+def own_name(owner: int, number: str) -> str:
+    """The name of a group: whose it is, so that what a dead session left can be told."""
+    return f"{PREFIX}{owner}-{processes.start_time(owner)}-{number}"
+
+
+def is_left_behind(name: str) -> bool:
+    """Whether a name is of a group, or folder, whose session has ended."""
+    parts = name.removeprefix(PREFIX).split("-")
+    return len(parts) >= 2 and parts[0].isdigit() and processes.start_time(int(parts[0])) != parts[1]
+
+
+def parents(table: str, root: str = _ROOT) -> dict[str, str]:
+    """Where groups may be made, by controller; ``table`` is the text of ``/proc/self/cgroup``.
+
+    Version 1 has a folder for each controller (``memory``, ``pids``), version 2 one for all
+    (``unified``), which has to hand both controllers on to its children.
+    """
+    found = {}
+    for line in table.splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            where = os.path.join(root, controller, path.lstrip("/"))  # noqa: PTH118
+            if controller in ("memory", "pids") and os.path.isdir(where):  # noqa: PTH112
+                found[controller] = where
+        if not controllers:
+            for own in (path, os.path.dirname(path)):  # noqa: PTH120  a group with processes cannot hand on
+                where = os.path.join(root, own.lstrip("/"))  # noqa: PTH118
+                if {"memory", "pids"} <= set(_read(f"{where}/cgroup.subtree_control").split()):
+                    found.setdefault("unified", where)
+                    found.setdefault("home", os.path.join(root, path.lstrip("/")))  # noqa: PTH118
+    return found
+
+
+class Cage:
+    """One group, or one of each controller in version 1. Make it with :meth:`make`."""
+
+    def __init__(self, memory: str | None, pids: str | None, home: str | None) -> None:
+        self._memory = memory
+        self._pids = pids
+        self._unified = home is not None
+        self._kills_before = 0
+        self._folders = [path for path in dict.fromkeys((memory, pids)) if path is not None]
+        self._homes = [home or os.path.dirname(path) for path in self._folders]  # noqa: PTH120
+
+    @classmethod
+    def make(cls, name: str) -> Cage | None:
+        """A group, or None where this user may make none."""
+        where = parents(_read("/proc/self/cgroup"))
+        if "unified" in where:  # this process's own group, to go back to, may be another one
+            path = _make(where["unified"], name)
+            if path is not None:
+                return cls(path, path, home=where["home"])
+        memory, pids = (_make(where[c], name) if c in where else None for c in ("memory", "pids"))
+        return None if memory is None and pids is None else cls(memory, pids, home=None)
+
+    def enter(self) -> None:
+        """Move this process in, and with it all that it starts: once, as a move costs milliseconds."""
+        for folder in self._folders:
+            _write(f"{folder}/cgroup.procs", "0")
+
+    @property
+    def limits_memory(self) -> bool:
+        """Whether the kernel holds and counts the memory."""
+        return self._memory is not None
+
+    @property
+    def limits_processes(self) -> bool:
+        """Whether the kernel holds the number of processes."""
+        return self._pids is not None
+
+    def set(self, memory: int | None, processes_: int | None) -> None:
+        """Set the limits of the next command and begin to count; raises ``OSError``."""
+        if self._memory is not None:
+            self._forget_cache()
+            if self._unified:
+                _write(f"{self._memory}/memory.max", "max" if memory is None else str(memory))
+                with contextlib.suppress(OSError):
+                    _write(f"{self._memory}/memory.swap.max", "max" if memory is None else "0")
+                with contextlib.suppress(OSError):
+                    _write(f"{self._memory}/memory.peak", "0")
+            else:
+                self._set_v1("" if memory is None else str(memory))
+            self._kills_before = self._kills()
+        if self._pids is not None:
+            _write(f"{self._pids}/pids.max", "max" if processes_ is None else str(processes_))
+
+    def _forget_cache(self) -> None:
+        """Let the file cache of earlier commands go where it would count as this one's."""
+        held = _read(
+            f"{self._memory}/{'memory.current' if self._unified else 'memory.usage_in_bytes'}"
+        ).strip()
+        if held.isdigit() and int(held) > _CACHE:
+            with contextlib.suppress(OSError):
+                if self._unified:
+                    _write(f"{self._memory}/memory.reclaim", held)
+                else:
+                    _write(f"{self._memory}/memory.force_empty", "0")
+
+    def _set_v1(self, limit: str) -> None:
+        path, swap = f"{self._memory}/memory.limit_in_bytes", f"{self._memory}/memory.memsw.limit_in_bytes"
+        with contextlib.suppress(OSError):  # no swap accounting
+            _write(swap, "-1")
+        _write(path, limit or "-1")
+        if limit:
+            with contextlib.suppress(OSError):
+                _write(swap, limit)
+        with contextlib.suppress(OSError):
+            _write(f"{self._memory}/memory.max_usage_in_bytes", "0")
+
+    def oom_kills(self) -> int | None:
+        """How many processes of the command the kernel killed for memory; None where it does not count."""
+        return None if self._memory is None else self._kills() - self._kills_before
+
+    def _kills(self) -> int:
+        text = _read(f"{self._memory}/{'memory.events' if self._unified else 'memory.oom_control'}")
+        return next(
+            (int(n) for key, n in (line.split() for line in text.splitlines()) if key == "oom_kill"), 0
+        )
+
+    def peak(self) -> int | None:
+        """The most memory the group has held since :meth:`set`, in bytes; None where it is not counted."""
+        if self._memory is None:
+            return None
+        text = _read(f"{self._memory}/{'memory.peak' if self._unified else 'memory.max_usage_in_bytes'}")
+        return int(text) if text.strip().isdigit() else None
+
+    def close_door(self) -> None:
+        """Let no new process begin, so that those that are can be ended faster than they multiply."""
+        if self._pids is not None:
+            with contextlib.suppress(OSError):
+                _write(f"{self._pids}/pids.max", "0")
+
+    def remove(self) -> None:
+        """Leave the group and remove it; its other processes have to have ended."""
+        for folder, home in zip(self._folders, self._homes, strict=True):
+            with contextlib.suppress(OSError):
+                _write(f"{home}/cgroup.procs", "0")
+            _remove(folder)
+
+
+def remove_left_behind() -> None:
+    """Remove the groups of sessions that have ended, and kill what is still in them."""
+    for where in set(parents(_read("/proc/self/cgroup")).values()):
+        for name in os.listdir(where):  # noqa: PTH208
+            if not name.startswith(PREFIX) or not is_left_behind(name):
+                continue
+            folder = f"{where}/{name}"
+            for pid in _read(f"{folder}/cgroup.procs").split():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(int(pid), 9)
+            _remove(folder)
+
+
+def _make(where: str, name: str) -> str | None:
+    path = f"{where}/{name}"
+    try:
+        os.mkdir(path)  # noqa: PTH102
+    except OSError:
+        return None
+    if os.access(f"{path}/cgroup.procs", os.W_OK):
+        return path
+    os.rmdir(path)  # noqa: PTH106
+    return None
+
+
+def _remove(folder: str) -> None:
+    for attempt in range(20):  # the kernel lets go of ended processes a moment later
+        try:
+            os.rmdir(folder)  # noqa: PTH106
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.002 * attempt)
+        else:
+            return
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

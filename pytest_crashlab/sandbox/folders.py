@@ -1,0 +1,82 @@
+"""The folders of one process's sandboxes, and those that a killed process left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import stat
+import tempfile
+from pathlib import Path
+
+from pytest_crashlab.sandbox import cgroups, processes
+from pytest_crashlab.sandbox.base import SandboxFailure
+
+MARK = "CRASHLAB_SANDBOX"
+"""The variable by which a process that a killed session left is known."""
+
+
+def base_folder() -> Path:
+    """The folder of this user's sandboxes; root lets others pass through, as its targets are others.
+
+    Raises :class:`SandboxFailure` where somebody else made it.
+    """
+    base = Path(tempfile.gettempdir()) / f"pytest-crashlab-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        base.mkdir(mode=0o700)
+    about = base.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+        raise SandboxFailure("sandbox_error", f"{base} is not a folder of yours; remove it or set TMPDIR")
+    base.chmod(_passable())
+    return base
+
+
+def _passable() -> int:
+    return 0o711 if os.getuid() == 0 else 0o700
+
+
+def make_own() -> Path:
+    """A new folder for this process's sandboxes; its name says whose it is."""
+    pid = os.getpid()
+    own = Path(tempfile.mkdtemp(prefix=f"{pid}-{processes.start_time(pid)}-", dir=base_folder()))
+    own.chmod(_passable())
+    return own
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder that a target wrote to: whatever modes it set, and never through a link."""
+
+    def open_up(_function: object, path: str, _error: object) -> None:
+        with contextlib.suppress(OSError):
+            os.chmod(os.path.dirname(path), 0o700, follow_symlinks=True)  # noqa: PTH101, PTH120  of our own tree
+            if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
+                os.chmod(path, 0o700)  # noqa: PTH101
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)  # noqa: PTH108
+
+    shutil.rmtree(folder, onerror=open_up)
+
+
+def remove_left_behind() -> list[str]:
+    """End and remove what sessions left that were killed together with their keepers; what was removed."""
+    removed = []
+    for folder in base_folder().iterdir():
+        if cgroups.is_left_behind(folder.name):
+            _end_marked(folder.name)
+            remove(folder)
+            removed.append(folder.name)
+    cgroups.remove_left_behind()
+    return removed
+
+
+def _end_marked(name: str) -> None:
+    """Kill the processes that carry the mark of a dead session."""
+    mark = f"{MARK}={name}".encode()
+    for entry in os.listdir("/proc"):  # noqa: PTH208
+        if entry.isdigit():
+            with contextlib.suppress(OSError):
+                variables = Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+                if any(v == mark or v.startswith(mark + b"/") for v in variables):
+                    os.kill(int(entry), signal.SIGKILL)

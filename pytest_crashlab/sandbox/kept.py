@@ -1,0 +1,104 @@
+"""What the backends of this machine share: a folder for each sandbox, and keepers for its commands."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pytest_crashlab.sandbox import folders
+from pytest_crashlab.sandbox.keepers import Keepers, KeptCommand
+from pytest_crashlab.sandbox.workspace import inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pytest_crashlab.sandbox.base import Command
+    from pytest_crashlab.sandbox.limits import Limits
+
+
+class Machine:
+    """The folders and keepers of one backend in one process; made when the first sandbox is."""
+
+    def __init__(self) -> None:
+        self._own: Path | None = None
+        self._keepers: Keepers | None = None
+        self._pid = os.getpid()
+        self._count = 0
+
+    def _ready(self) -> tuple[Path, Keepers]:
+        if self._pid != os.getpid():  # a fork: what there is belongs to the other process
+            self.__init__()  # type: ignore[misc]
+        if self._own is None or self._keepers is None:
+            folders.remove_left_behind()
+            self._own = folders.make_own()
+            self._keepers = Keepers(self._own)
+        return self._own, self._keepers
+
+    def new_folder(self, owner: int | None) -> Path:
+        """A folder for one sandbox, with ``work`` and ``tmp`` of user ``owner`` (None: this one)."""
+        own, _ = self._ready()
+        self._count += 1
+        folder = own / f"s{self._count}"
+        folder.mkdir(mode=0o711)
+        for name in ("work", "tmp"):
+            (folder / name).mkdir(mode=0o700)
+            if owner is not None:
+                os.chown(folder / name, owner, owner)
+        return folder
+
+    @property
+    def keepers(self) -> Keepers:
+        """The keepers."""
+        return self._ready()[1]
+
+    def close(self) -> None:
+        """End the keepers and remove the folders."""
+        if self._pid != os.getpid():
+            return
+        if self._keepers is not None:
+            self._keepers.close()
+        if self._own is not None:
+            folders.remove(self._own)
+        self._own = self._keepers = None
+
+
+class KeptBox:
+    """A sandbox whose commands a keeper runs; ``describe`` gives what is the backend's own of a request."""
+
+    def __init__(self, machine: Machine, folder: Path, describe: Callable[[KeptBox], dict[str, Any]]) -> None:
+        self._machine = machine
+        self.folder = folder
+        self.workspace = folder / "work"
+        self._own = describe(self)
+        self._running: list[KeptCommand] = []
+
+    @property
+    def mark(self) -> str:
+        """By which processes of this sandbox are known: the session's folder and this one."""
+        return f"{self.folder.parent.name}/{self.folder.name}"
+
+    def start(self, command: Command, limits: Limits) -> KeptCommand:
+        """Start a command."""
+        own = self._own
+        request = {
+            "argv": list(command.argv),
+            "env": {**own["env"], **{str(k): str(v) for k, v in command.env.items()}},
+            "cwd": os.path.join(own["cwd"], inside(command.cwd)),  # noqa: PTH118
+            "workspace": str(self.workspace),
+            "limits": {**asdict(limits), "cage": own["cage"], "counts_user": own["counts_user"]},
+            "uid": own.get("uid"),
+            "bubblewrap": None if "bubblewrap" not in own else own["bubblewrap"](limits),
+        }
+        running = KeptCommand(self._machine.keepers, command, limits, request)
+        self._running = [other for other in self._running if not other.has_ended]
+        self._running.append(running)
+        return running
+
+    def close(self) -> None:
+        """End what runs and remove the folder."""
+        for running in self._running:
+            running.abandon()
+        self._running = []
+        folders.remove(self.folder)

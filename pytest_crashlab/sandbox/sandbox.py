@@ -1,0 +1,280 @@
+"""What a test holds: one sandbox, its files and its commands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_crashlab.sandbox.base import (
+    LABELS,
+    Command,
+    EndedBy,
+    LinkRefused,
+    NotJson,
+    Output,
+    PathRefused,
+    Result,
+    SandboxFailure,
+    TargetError,
+    shown,
+)
+from pytest_crashlab.sandbox.workspace import Workspace, inside
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Mapping, Sequence
+
+    from pytest_crashlab.sandbox.base import Backend, Box, Running
+    from pytest_crashlab.sandbox.limits import Limits
+
+_SHOWN_BYTES = 64 << 10  # of a file, in a snapshot
+
+
+class Sandbox:
+    """A fresh place for one trial: an empty working directory and commands that run in it.
+
+    Made by ``backend`` with ``limits``, which every command may change for itself.
+    """
+
+    def __init__(self, backend: Backend, limits: Limits) -> None:
+        self.backend = backend.name
+        self.limits = limits
+        self._box: Box = backend.open(limits)
+        self._files = Workspace(self._box.workspace)
+        self._known: dict[str, str] = {}
+        self._processes: list[Process] = []
+
+    def run(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        stdin: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str = ".",
+        timeout: float | None = None,
+        check: bool = False,
+        **limits: Any,
+    ) -> Result:
+        """Run a command to its end and return how it ended; a non-zero exit code is the target's own.
+
+        ``timeout`` is the wall clock in seconds; other ``limits`` by name (``memory="256M"``). Raises
+        :class:`SandboxFailure` where the sandbox failed or a limit was reached that is not declared as
+        the target's (``limit_is="target"``), and with ``check`` :class:`TargetError` where the target
+        did not exit with 0. Everything that the command started has ended when this returns.
+        """
+        command, allowed = self._asked(argv, stdin, env, cwd, timeout, limits)
+        return judged(self._box.start(command, allowed).wait(), allowed, check=check)
+
+    async def run_async(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        stdin: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str = ".",
+        timeout: float | None = None,  # noqa: ASYNC109  a limit of the command, not of the await
+        check: bool = False,
+        **limits: Any,
+    ) -> Result:
+        """Like :meth:`run`, under asyncio; cancelled, the command is ended."""
+        command, allowed = self._asked(argv, stdin, env, cwd, timeout, limits)
+        running = await asyncio.to_thread(self._box.start, command, allowed)
+        waiting = asyncio.ensure_future(asyncio.to_thread(running.wait))
+        try:
+            result = await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            running.request_stop()
+            await asyncio.wait([waiting])
+            raise
+        return judged(result, allowed, check=check)
+
+    def spawn(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        stdin: str | bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str = ".",
+        timeout: float | None = None,
+        **limits: Any,
+    ) -> Process:
+        """Start a command that goes on beside the test until it ends, is stopped, or the trial is over.
+
+        Takes what :meth:`run` takes.
+        """
+        command, allowed = self._asked(argv, stdin, env, cwd, timeout, limits)
+        process = Process(self._box.start(command, allowed), allowed)
+        self._processes.append(process)
+        return process
+
+    def _asked(  # noqa: PLR0917  the arguments of run
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        stdin: str | bytes,
+        env: Mapping[str, str] | None,
+        cwd: str,
+        timeout: float | None,
+        limits: Mapping[str, Any],
+    ) -> tuple[Command, Limits]:
+        if isinstance(argv, str | bytes) or not argv:
+            raise TypeError("sandbox.run takes a list of words, for example ['sh', '-c', 'ls | wc']")
+        given = dict(limits) if timeout is None else {**limits, "wall_clock": timeout}
+        command = Command(
+            argv=tuple(os.fspath(word) for word in argv),
+            stdin=stdin.encode() if isinstance(stdin, str) else bytes(stdin),
+            env=dict(env or {}),
+            cwd=inside(cwd),
+        )
+        return command, self.limits.but(given, "sandbox.run") if given else self.limits
+
+    def write(self, path: str, text: str) -> None:
+        """Write a text file; its folders are made. What has the name, a link included, is replaced."""
+        self.write_file(path, text.encode())
+
+    def write_file(self, path: str, content: bytes, *, executable: bool = False) -> None:
+        """Write a file of bytes."""
+        self._files.write(path, content, 0o755 if executable else 0o644)
+        self._known[inside(path)] = self._files.digest(inside(path))
+
+    def read(self, path: str) -> str:
+        """The text of a file; what is no UTF-8 is replaced.
+
+        Raises :class:`FileMissing` where there is none, :class:`PathRefused` for a path that leads
+        out, and :class:`LinkRefused` where the target has put a link or a special file.
+        """
+        return self.read_bytes(path).decode("utf-8", "replace")
+
+    def read_bytes(self, path: str) -> bytes:
+        """The bytes of a file; raises what :meth:`read` raises."""
+        return self._files.read(path)
+
+    def read_json(self, path: str) -> Any:
+        """The value in a JSON file; raises what :meth:`read` raises, and :class:`NotJson`."""
+        try:
+            return json.loads(self.read(path))
+        except ValueError as error:
+            if isinstance(error, PathRefused):
+                raise
+            raise NotJson(f"{shown(path)!r} in the sandbox is no JSON: {error}") from None
+
+    def files(self) -> list[str]:
+        """The paths of all files, links included."""
+        return list(self._files.files())
+
+    def snapshot(self, *paths: str) -> dict[str, str]:
+        """What is in the files at ``paths`` (all files without any), by path: text, or a digest of the rest.
+
+        A file that is not there is left out.
+        """
+        found = {}
+        for path in paths or self.files():
+            try:
+                content = self._files.read(path)
+            except FileNotFoundError:
+                continue
+            except (LinkRefused, OSError) as error:
+                found[path] = f"({type(error).__name__})"
+                continue
+            text = content.decode("utf-8", "replace") if len(content) <= _SHOWN_BYTES else None
+            found[path] = (
+                text
+                if text is not None and text.encode() == content
+                else f"sha256:{self._files.digest(path)} ({len(content)} bytes)"
+            )
+        return found
+
+    def changed(self) -> set[str]:
+        """The paths of files that the target made, changed or removed: what the test wrote is known."""
+        now = {path: self._files.digest(path) for path in self._files.files()}
+        return {path for path in now.keys() | self._known.keys() if now.get(path) != self._known.get(path)}
+
+    def upload(self, source: str | os.PathLike[str], path: str) -> None:
+        """Copy a file or folder of this machine into the sandbox; links in it are followed."""
+        origin = Path(source)
+        if not origin.is_dir():
+            mode = origin.stat().st_mode
+            self.write_file(path, origin.read_bytes(), executable=bool(mode & stat.S_IXUSR))
+            return
+        for folder, _, names in os.walk(origin):
+            for name in names:
+                file = Path(folder, name)
+                self.upload(file, f"{path}/{file.relative_to(origin).as_posix()}")
+
+    def download(self, path: str, destination: str | os.PathLike[str]) -> None:
+        """Copy a file or folder of the sandbox to ``destination``.
+
+        Raises :class:`LinkRefused` where a link or a special file is among them, before anything is
+        copied: nothing of this machine can come back as the target's.
+        """
+        to = Path(destination)
+        if not self._files.is_folder(path):
+            contents = {to: self._files.read(path)}
+        else:
+            prefix = inside(path)
+            names = list(self._files.files(path))
+            contents = {to / Path(n).relative_to(prefix): self._files.read(n) for n in names}
+        for target, content in contents.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+
+    def close(self) -> None:
+        """End what runs and remove everything."""
+        self._box.close()
+
+
+class Process:
+    """A command that goes on beside the test."""
+
+    def __init__(self, running: Running, limits: Limits) -> None:
+        self._running = running
+        self._limits = limits
+
+    def wait(self, timeout: float | None = None, *, check: bool = False) -> Result:
+        """Its result; raises ``TimeoutError`` after ``timeout`` seconds, else what ``Sandbox.run`` raises."""
+        return judged(self._running.wait(timeout), self._limits, check=check)
+
+    def stop(self) -> Result:
+        """End it with all that it started."""
+        return self._running.stop()
+
+    @property
+    def stdout(self) -> str:
+        """What it has written up to now."""
+        return self._peek()[0].text
+
+    @property
+    def stderr(self) -> str:
+        """What it has written up to now."""
+        return self._peek()[1].text
+
+    def _peek(self) -> tuple[Output, Output]:
+        return self._running.peek()
+
+    def connect(self, port: int, timeout: float = 0.0) -> socket.socket:
+        """A connection to its TCP ``port``, tried again for ``timeout`` seconds while nothing listens.
+
+        Works where the sandbox has no network: the connection is made inside. Raises ``OSError``.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                return self._running.connect(port)
+            except ConnectionRefusedError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.02)
+
+
+def judged(result: Result, limits: Limits, *, check: bool) -> Result:
+    """Return ``result`` where it speaks of the target; raise what it means where it does not."""
+    own = result.ended_by.is_limit and limits.limit_is == "target"
+    if result.ended_by in LABELS and not own:
+        raise SandboxFailure(LABELS[result.ended_by], result.sentence, result)
+    if check and not result.ok and result.ended_by is not EndedBy.STOPPED:
+        raise TargetError(result)
+    return result

@@ -1,0 +1,195 @@
+"""What ended a command, on the real backends: who saw it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+
+import pytest
+
+from pytest_crashlab.sandbox.base import EndedBy, SandboxFailure, TargetError
+from pytest_crashlab.sandbox.endings import ended
+from pytest_crashlab.sandbox.limits import Limits
+
+HOG = "x = bytearray(300 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\nimport time; time.sleep(5)"
+
+
+def failure(box, argv, **given):
+    with pytest.raises(SandboxFailure) as caught:
+        box.run(argv, **given)
+    return caught.value.label, caught.value.result
+
+
+def shell(text):
+    return ["sh", "-c", text]
+
+
+def test_a_command_gets_its_input_and_gives_its_output_and_code(box):
+    result = box.run(shell("cat; echo oops >&2; exit 3"), stdin="hello")
+    assert (result.ended_by, result.exit_code, result.signal) == (EndedBy.EXITED, 3, None)
+    assert (result.stdout, result.stderr) == ("hello", "oops\n")
+    assert result.peak_memory > 0
+    assert result.cpu is not None
+
+
+@pytest.mark.parametrize("code", [137, 139, 152])
+def test_an_exit_code_is_never_read_as_a_signal(box, code):
+    result = box.run(shell(f"exit {code}"))
+    assert (result.ended_by, result.exit_code, result.signal) == (EndedBy.EXITED, code, None)
+
+
+def test_a_signal_is_the_kernels_word(box):
+    result = box.run(shell("kill -SEGV $$"))
+    assert (result.ended_by, result.exit_code, result.signal) == (EndedBy.SIGNALLED, None, signal.SIGSEGV)
+
+
+def test_a_kill_that_nothing_explains_gives_no_decision(box):
+    label, result = failure(box, shell("kill -KILL $$"))
+    assert label == "sandbox_error"
+    assert (result.ended_by, result.exit_code, result.signal) == (EndedBy.KILLED_UNKNOWN, None, 9)
+
+
+def test_a_program_that_is_not_there_is_no_exit_code(box):
+    label, result = failure(box, ["no-such-program"])
+    assert (label, result.ended_by, result.exit_code) == ("sandbox_error", EndedBy.START_FAILED, None)
+    assert "no-such-program" in result.sentence
+
+
+def test_the_wall_clock_is_the_supervisors_own(box):
+    label, result = failure(box, shell("echo begun; exec sleep 30"), timeout=0.3)
+    assert (label, result.ended_by, result.exit_code) == ("wall_clock", EndedBy.WALL_CLOCK, None)
+    assert result.stdout == "begun\n"
+
+
+def test_memory(box):
+    label, result = failure(box, ["python3", "-c", HOG], memory="100M")
+    assert (label, result.ended_by) == ("sandbox_oom", EndedBy.MEMORY_LIMIT)
+
+
+def test_a_child_killed_for_memory_is_seen_under_a_parent_that_exits_0(box):
+    box.write("hog.py", HOG)
+    probe = box.run(["true"])
+    if probe.oom_kills is None:
+        pytest.skip("no control group for memory may be made here")
+    label, result = failure(box, shell("python3 hog.py; exit 0"), memory="100M")
+    assert (label, result.ended_by, result.exit_code) == ("sandbox_oom", EndedBy.MEMORY_LIMIT, 0)
+    assert result.oom_kills == 1
+    assert box.run(["true"]).oom_kills == 0
+
+
+def test_cpu_time(box):
+    label, result = failure(box, shell("while :; do :; done"), cpu=1)
+    assert (label, result.ended_by) == ("wall_clock", EndedBy.CPU_LIMIT)
+
+
+def test_files(box):
+    label, result = failure(box, ["dd", "if=/dev/zero", "of=big", "bs=1M", "count=5"], file_size="1M")
+    assert (label, result.ended_by) == ("sandbox_error", EndedBy.FILE_LIMIT)
+    fill = "for i in 1 2 3 4; do dd if=/dev/zero of=f$i bs=1M count=5 2>/dev/null; done; sleep 20"
+    label, result = failure(box, shell(fill), disk="10M")
+    assert (label, result.ended_by) == ("sandbox_error", EndedBy.FILE_LIMIT)
+
+
+def test_a_limit_declared_as_the_targets_is_behaviour(box):
+    result = box.run(["sleep", "30"], timeout=0.2, limit_is="target")
+    assert (result.ended_by, result.ok) == (EndedBy.WALL_CLOCK, False)
+    result = box.run(["python3", "-c", HOG], memory="100M", limit_is="target")
+    assert result.ended_by is EndedBy.MEMORY_LIMIT
+    with pytest.raises(TargetError, match="wall-clock"):
+        box.run(["sleep", "30"], timeout=0.2, limit_is="target", check=True)
+
+
+def test_check_blames_the_target_and_shows_no_control_characters(box):
+    with pytest.raises(TargetError) as caught:
+        box.run(["python3", "-c", r"import sys; sys.exit('\x1b[31mred\x07')"], check=True)
+    assert isinstance(caught.value, AssertionError)
+    assert r"\x1b[31mred\x07" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_endless_output_is_bounded_and_the_cut_is_marked(box):
+    label, result = failure(box, ["yes", "endless"], timeout=0.4, output="8k")
+    assert label == "wall_clock"
+    assert result.out.truncated
+    assert len(result.out.head) + len(result.out.tail) == 8192
+    assert f"[... {result.out.total - 8192} bytes left out ...]" in result.stdout
+
+
+def test_large_input_and_output_at_once_do_not_block(box):
+    text = "0123456789abcdef" * 40_000
+    result = box.run(["cat"], stdin=text, output="2M")
+    assert result.stdout == text
+    assert box.run(["true"], stdin=text).ok
+
+
+def test_daemons_end_with_the_command(box):
+    script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(60)\n"
+    before = time.monotonic()
+    assert box.run(["python3", "-c", f"{script}    os._exit(0)\n"]).ok
+    assert time.monotonic() - before < 30
+
+
+def test_the_environment_is_clean(box, monkeypatch):
+    monkeypatch.setenv("API_KEY", "secret-of-the-host")
+    result = box.run(["env"], env={"GREETING": "hi"})
+    assert "secret" not in result.stdout
+    assert "GREETING=hi" in result.stdout
+    home = box.run(shell("echo $HOME; pwd")).stdout.split()
+    assert home[0] == home[1]
+
+
+def test_a_spawned_server_is_reached_and_stopped(box):
+    server = box.spawn(["python3", "-u", "-m", "http.server", "18765", "--bind", "127.0.0.1"])
+    with server.connect(18765, timeout=15) as connection:
+        connection.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.0 200")
+    with pytest.raises(TimeoutError):
+        server.wait(0.05)
+    assert "HEAD" in server.stderr
+    with pytest.raises(ConnectionRefusedError, match="18766"):
+        server.connect(18766)
+    result = server.stop()
+    assert (result.ended_by, result.exit_code) == (EndedBy.STOPPED, None)
+    assert server.stop() is result
+    assert box.run(["true"]).ok
+
+
+def test_the_async_twin_and_its_cancellation(box):
+    async def story():
+        results = await asyncio.gather(*(box.run_async(shell(f"exit {n}")) for n in range(3)))
+        task = asyncio.ensure_future(box.run_async(["sleep", "60"]))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return [result.exit_code for result in results]
+
+    before = time.monotonic()
+    assert asyncio.run(story()) == [0, 1, 2]
+    assert time.monotonic() - before < 40
+
+
+# (report of a keeper) -> what ended it; statuses as waitpid gives them
+WITNESSES = {
+    "a failed start before all": ({"start_error": "no", "oom_kills": 1}, EndedBy.START_FAILED),
+    "the counter before the clock": (
+        {"oom_kills": 1, "reason": "wall_clock", "status": 9},
+        EndedBy.MEMORY_LIMIT,
+    ),
+    "the counter before exit 0": ({"oom_kills": 2, "status": 0}, EndedBy.MEMORY_LIMIT),
+    "the clock before the status": ({"reason": "wall_clock", "status": 0}, EndedBy.WALL_CLOCK),
+    "too many processes": ({"reason": "processes", "status": 9}, EndedBy.PROCESS_LIMIT),
+    "SIGXCPU": ({"status": signal.SIGXCPU}, EndedBy.CPU_LIMIT),
+    "SIGKILL at the hard limit": ({"status": 9, "cpu": 3.0}, EndedBy.CPU_LIMIT),
+    "SIGKILL before it": ({"status": 9, "cpu": 0.1}, EndedBy.KILLED_UNKNOWN),
+    "SIGXFSZ": ({"status": signal.SIGXFSZ}, EndedBy.FILE_LIMIT),
+    "a core dump": ({"status": signal.SIGSEGV | 0x80}, EndedBy.SIGNALLED),
+    "no status": ({"status": None}, EndedBy.KILLED_UNKNOWN),
+}
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_the_strongest_witness_decides(name):
+    report, expected = WITNESSES[name]
+    assert ended({"status": None, **report}, Limits(cpu=2))[0] is expected
