@@ -32,10 +32,6 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start a run when an option or ini key asks for one; else watch for a marker that does."""
     marker_names.register_markers(config)
-    if any(arg.endswith("]") and "trial" in arg for arg in config.args):
-        from pytest_crashlab.plugin.trial_ids import TrialIdHint
-
-        config.pluginmanager.register(TrialIdHint(config.args), "crashlab-trial-ids")
     if is_anything_set(config):
         from pytest_crashlab.plugin.start import start
 
@@ -50,3 +46,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         from pytest_crashlab.plugin.datasets import parametrize
 
         parametrize(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Read what tests ask of their sandbox before the first one runs; without such a test, import nothing."""
+    if any("sandbox" in getattr(item, "fixturenames", ()) for item in session.items):
+        from pytest_crashlab.plugin.sandboxes import prepare
+
+        prepare(session.config, session.items)

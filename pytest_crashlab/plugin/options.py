@@ -135,6 +135,7 @@ _PASSIVE = frozenset(
         "--trial-order",
         "--crashlab-isolation",
         "--crashlab-split",
+        "--crashlab-sandbox",
     }
 )
 _STARTERS = (
