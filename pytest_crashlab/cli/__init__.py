@@ -16,7 +16,11 @@ from pytest_crashlab.errors import CrashlabError, PromotionConflict, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERBS = ("runs", "view", "diff", "gate", "plan", "baseline", "outcomes", "amend", "import", "recover")
+VERBS = (
+    *("runs", "view", "diff", "history", "outcomes"),
+    *("gate", "plan", "baseline"),
+    *("amend", "import", "recover", "cancel", "delete", "doctor"),
+)
 USAGE, CONFLICT, INTERRUPTED = 4, 1, 130
 
 _DESCRIPTION = """\

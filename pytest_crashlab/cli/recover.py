@@ -10,7 +10,7 @@ from pytest_crashlab.compare.sentences import count
 
 if TYPE_CHECKING:
     from pytest_crashlab.compare import RunNumbers
-    from pytest_crashlab.store import Store
+    from pytest_crashlab.store import Manifest, Store
 
 _DESCRIPTION = """\
 Seal a run whose session was killed: what its journal holds becomes a stored run. Nothing is run again.
@@ -46,14 +46,23 @@ def run(args: argparse.Namespace) -> int:
             _numbers(store, found.id)
         output.line(f"Run {found.id} was sealed already ({manifest.status.value}).")
         return 0
-    counts = _numbers(store, found.id).counts
-    output.line(
-        f"Run {found.id} is sealed as {manifest.status.value}: {count(counts.decided, 'trial')} decided, "
-        f"{counts.undecided} undecided, {counts.missing} missing of {counts.scheduled} scheduled."
-    )
+    output.line(_sealed(store, manifest))
     if manifest.dropped_lines:
         output.line(f"{count(manifest.dropped_lines, 'line')} of its journal could not be read.")
     return 0
+
+
+def seal(store: Store, run_id: str) -> str:
+    """Seal a running run; return what it holds, in a sentence."""
+    return _sealed(store, store.recover(run_id))
+
+
+def _sealed(store: Store, manifest: Manifest) -> str:
+    counts = _numbers(store, manifest.id).counts
+    return (
+        f"Run {manifest.id} is sealed as {manifest.status.value}: {count(counts.decided, 'trial')} decided, "
+        f"{counts.undecided} undecided, {counts.missing} missing of {counts.scheduled} scheduled."
+    )
 
 
 def _numbers(store: Store, run_id: str) -> RunNumbers:
