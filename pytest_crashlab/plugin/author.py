@@ -6,18 +6,16 @@ import hashlib
 import inspect
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_crashlab.errors import InstrumentFailure
 from pytest_crashlab.plugin.attachments import DEFAULT_LIMIT, Kept
+from pytest_crashlab.plugin.running import Run, Target, TimeoutIs, declared_target
 from pytest_crashlab.records.check import Check, CheckRow
 from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES, FAILED, Kind, Outcome, Vocabulary
 from pytest_crashlab.records.trial import Phase
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 def derive_seed(run_seed: int, case: str, trial: int) -> int:
@@ -38,46 +36,6 @@ class Assigned:
 
 
 @dataclass(slots=True)
-class Target:
-    """The system under test inside ``trial.run()``: set ``t`` and ``output`` as it goes."""
-
-    horizon: float | None = None
-    unit: str | None = None
-    t: float | None = None
-    output: Any = None
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether the target used up its declared horizon; False where either is unknown."""
-        return self.horizon is not None and self.t is not None and self.t >= self.horizon
-
-
-class _Run:
-    """The run phase, as a plain or an async context manager."""
-
-    def __init__(self, trial: Trial, target: Target) -> None:
-        self._trial = trial
-        self._target = target
-
-    def __enter__(self) -> Target:
-        self._trial.enter_run(self._target)
-        return self._target
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self._trial.leave_run(error)
-
-    async def __aenter__(self) -> Target:
-        return self.__enter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
-    ) -> None:
-        self.__exit__(kind, error, tb)
-
-
-@dataclass(slots=True)
 class _Explicit:
     label: str
     site: str
@@ -90,7 +48,8 @@ class Trial:
     """One trial of a case.
 
     ``case`` the case's id; ``number`` 1..k (1 without trials); ``seed`` a whole number that differs
-    from trial to trial and is the same again when the run is repeated with its seed.
+    from trial to trial and is the same again when the run is repeated with its seed; ``input`` what the
+    target was asked and ``expected`` what it should have made of it, kept where the trial is looked at.
     """
 
     case: str
@@ -107,21 +66,32 @@ class Trial:
     prompts: list[str] = field(default_factory=list)
     attachment_limit: int = DEFAULT_LIMIT
     kept: Kept | None = field(default=None, repr=False)
+    input: Any = None
+    expected: Any = None
+    run_started: float = 0.0
     _explicit: _Explicit | None = None
-    _started: float = 0.0
 
-    def run(self, *, horizon: float | None = None, unit: str | None = None) -> _Run:
+    def run(
+        self,
+        *,
+        horizon: float | None = None,
+        unit: str | None = None,
+        timeout: float | None = None,
+        timeout_is: TimeoutIs = "instrument",
+    ) -> Run:
         """Mark where the target runs: ``with trial.run(horizon=20, unit="turns") as target:``.
 
         What an exception inside it means is the target's doing unless a classification says that
         the instrument failed; what follows is verification. ``horizon`` the target's declared limit
         in ``unit``. Also ``async with``. May be entered once.
+
+        ``timeout`` ends it after so many seconds. A clock is the machine's, and a slow candidate meets it
+        more often, so such a trial is undecided (``wall_clock``); with ``timeout_is="target"`` the time is
+        part of what is asked, and the trial goes on to verification with ``target.timed_out`` True and
+        cannot pass. ``async with`` cancels; a plain ``with`` interrupts by a signal in the main thread,
+        elsewhere the time is looked at when the block ends.
         """
-        if horizon is not None and not 0 < horizon < math.inf:
-            raise InstrumentFailure("misdeclared", f"trial.run(horizon={horizon!r}): give a number above 0")
-        if horizon is not None and unit is None:
-            raise InstrumentFailure("misdeclared", 'trial.run(horizon=...) needs its unit, e.g. unit="turns"')
-        return _Run(self, Target(horizon=horizon, unit=unit))
+        return Run(self, declared_target(horizon, unit, timeout, timeout_is))
 
     def enter_run(self, target: Target) -> None:
         """Begin the run phase; called by the context manager that ``run`` returns."""
@@ -129,11 +99,11 @@ class Trial:
             raise InstrumentFailure("misdeclared", "trial.run() was entered twice; a trial has one run phase")
         self.target = target
         self.phase = Phase.RUN
-        self._started = time.perf_counter()
+        self.run_started = time.perf_counter()
 
     def leave_run(self, error: BaseException | None) -> None:
         """End the run phase, by ``error`` if one was raised; called by the same context manager."""
-        self.run_duration = time.perf_counter() - self._started
+        self.run_duration = time.perf_counter() - self.run_started
         self.run_error = error
         self.phase = Phase.VERIFY
 
@@ -215,6 +185,9 @@ class Trial:
             return self.misdeclared(None, wrong)
         if self._explicit is not None:
             return self._assigned_explicitly(self._explicit, failed)
+        if self.target is not None and self.target.timed_out:
+            late = replace(self.vocabulary[FAILED.label], completed=False)
+            return self._as(late, None, _out_of_time(self.target))
         unknown = self._unevaluated()
         if failed:
             why = "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed)
@@ -231,6 +204,10 @@ class Trial:
             )
         outcome = self.vocabulary[explicit.label]
         if outcome.kind is Kind.PASS:
+            if self.target is not None and self.target.timed_out:
+                return self.misdeclared(
+                    explicit.site, f"outcome {outcome.label!r} although {_out_of_time(self.target)}"
+                )
             if failed:
                 names = ", ".join(repr(c.name) for c in failed)
                 return self.misdeclared(
@@ -328,6 +305,10 @@ def _held(ok: object, name: str, site: str) -> bool | None:
                 f"check {name!r} at {site} got the number {ok!r}; compare it with a threshold first",
             )
     return bool(ok)
+
+
+def _out_of_time(target: Target) -> str:
+    return f"the target used up its {target.timeout or 0:g} s"
 
 
 def _wrong_progress(target: Target) -> str | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from time import perf_counter  # bound now: a test may put another clock in its place
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -48,6 +49,8 @@ class ItemState:
     trial: Trial | None = None
     assigned: Assigned | None = None
     body_duration: float | None = None
+    body_started: float | None = None
+    body_ended: float | None = None
     failed_subtests: list[str] = field(default_factory=list)
     record_error: str | None = None
 
@@ -130,9 +133,11 @@ class Lifecycle:
         """Know a sub-test's report, which comes out of the body, from the test's own."""
         state = item.stash[STATE_KEY]
         state.in_body = state.body_ran = True
+        state.body_started = perf_counter()
         try:
             return (yield)
         finally:
+            state.body_ended = perf_counter()
             state.in_body = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

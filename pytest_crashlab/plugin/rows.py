@@ -62,6 +62,8 @@ def row_of(
     target = None if trial is None else trial.target
     kind = None if assigned is None else assigned.outcome.kind
     excluded = kind is Kind.EXCLUDED
+    end = perf_counter()
+    prepared, verified = _phases(state)
     row = TrialRow(
         case=of.case.id,
         trial=of.trial,
@@ -74,7 +76,12 @@ def row_of(
         horizon=None if target is None else target.horizon,
         t_unit=None if target is None else target.unit,
         start=state.start,
-        duration=perf_counter() - state.clock,
+        duration=end - state.clock,
+        prepare_s=None if prepared is None else round(prepared - state.clock, 6),
+        verify_s=None
+        if verified is None or state.body_ended is None
+        else round(state.body_ended - verified, 6),
+        record_s=None if state.body_ended is None else round(end - state.body_ended, 6),
         run_duration=state.body_duration if target is None or trial is None else trial.run_duration,
         worker=worker,
         site=None if assigned is None else assigned.site,
@@ -92,6 +99,16 @@ def row_of(
     if checks:
         text = f'{text[:-1]},"checks":{json.dumps([asdict(check) for check in checks])}}}'
     return Finished(text, row, checks)
+
+
+def _phases(state: ItemState) -> tuple[float | None, float | None]:
+    """When prepare and when the run had ended, by the clock; None where they had not, or not apart."""
+    trial = state.trial
+    if trial is None or trial.target is None:
+        return state.body_started, None
+    if trial.run_duration is None:
+        return trial.run_started, None
+    return trial.run_started, trial.run_started + trial.run_duration
 
 
 def read_row(text: str) -> Finished:

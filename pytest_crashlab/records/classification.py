@@ -32,6 +32,7 @@ BUILTIN_EXCEPTIONS: dict[str, str] = {
     "aiohttp.client_exceptions.ClientConnectionError": "network_error",
     "aiohttp.client_exceptions.ClientPayloadError": "network_error",
     "botocore.exceptions.HTTPClientError": "network_error",
+    "pytest_crashlab.plugin.running.WallClock": "wall_clock",
 }
 
 # What is no class by itself, in words for people, and its label.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.report.figures import DASH, text
+from pytest_crashlab.report.phases import ended, phase_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,8 +29,13 @@ def trial_lines(run: StoredRun, case: str) -> Iterator[str]:
     """Every trial of ``case``: outcome, where it was assigned, what it said in full."""
     rows = run.trials.filter(run.trials["deciding"] & (run.trials["case"] == case)).sort("trial")
     for row in rows.iter_rows(named=True):
-        yield f"trial {row['trial']}: {_head(row)} in {row['duration']:.2f} s"
+        parts = ", ".join(f"{phase} {seconds:.2f} s" for phase, _, seconds in phase_times(row))
+        yield f"trial {row['trial']}: {_head(row)} in {row['duration']:.2f} s{f' ({parts})' if parts else ''}"
+        if (end := ended(row)) is not None:
+            yield f"  {end}"
         yield from (f"  {text(line)}" for line in (row["message"] or "").splitlines() if line.strip())
+        if row["record_error"]:
+            yield f"  Tear-down failed, and the outcome stands: {text(row['record_error'])}"
 
 
 def _head(row: dict[str, Any]) -> str:

@@ -38,9 +38,9 @@ def amend(store: Store, run_id: str, exclude: Sequence[str], reason: str) -> Man
     compared = first_comparison(store, run_id)
     if compared is not None:
         raise UsageError(
-            f"Run {run_id} {compared}, so it cannot be amended any more: to leave out trials when it is known "
-            "which way a comparison went would choose its result. Give the cause a label of its own and run "
-            "the tests again."
+            f"Run {run_id} {compared}, so it cannot be amended any more: to leave out trials when it is "
+            "known which way a comparison went would choose its result. Give the cause a label of its own "
+            "and run the tests again."
         )
     run = store.load(run_id)
     counts = _matching(run, exclude)

@@ -171,6 +171,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "start": (int, float),
     "duration": (int, float),
     "run_duration": (int, float),
+    "prepare_s": (int, float),
+    "verify_s": (int, float),
+    "record_s": (int, float),
     "worker": (str,),
     "site": (str,),
     "failure_class": (str,),
@@ -180,6 +183,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "tokens_out": (int,),
     "cost_usd": (int, float),
     "cost_basis": (str,),
+    "prompt": (str,),
 }
 _NEEDED = {"case", "trial", "start", "duration"}
 

@@ -219,6 +219,7 @@ def trial_columns() -> dict[str, pl.DataType]:
         "start": pl.Float64(),
         "duration": pl.Float64(),
         "run_duration": pl.Float64(),
+        **_phase_columns(),
         "worker": pl.String(),
         "site": pl.String(),
         "failure_class": pl.String(),
@@ -231,7 +232,13 @@ def trial_columns() -> dict[str, pl.DataType]:
 
 def later_columns() -> dict[str, pl.DataType]:
     """Columns that tables of format 1 may lack: they came later, and are null where they are not."""
-    return {**_vocabulary_columns(), **_usage_columns(), **_prompt_columns(), **_judge_columns()}
+    return {
+        **_vocabulary_columns(),
+        **_phase_columns(),
+        **_usage_columns(),
+        **_prompt_columns(),
+        **_judge_columns(),
+    }
 
 
 def _usage_columns() -> dict[str, pl.DataType]:
@@ -249,6 +256,12 @@ def _prompt_columns() -> dict[str, pl.DataType]:
     import polars as pl
 
     return {"prompt": pl.String()}
+
+
+def _phase_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {"prepare_s": pl.Float64(), "verify_s": pl.Float64(), "record_s": pl.Float64()}
 
 
 def _vocabulary_columns() -> dict[str, pl.DataType]:
