@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_crashlab.plugin.author import Trial
+    from pytest_crashlab.provider.bound import Bound
     from pytest_crashlab.records.dataset import Row
     from pytest_crashlab.sandbox.sandbox import Sandbox
 
@@ -34,6 +35,19 @@ def row(request: pytest.FixtureRequest) -> Row:
     from pytest_crashlab.plugin.datasets import fresh_row
 
     return fresh_row(request)
+
+
+@pytest.fixture
+def provider(request: pytest.FixtureRequest) -> Iterator[Bound]:
+    """The model that this test is bound to: clients whose calls are recorded, and a plain question.
+
+    Bound by ``crashlab(provider="openai:gpt-x")``, ``crashlab_provider`` or ``--crashlab-model``.
+    """
+    from pytest_crashlab.plugin.providers import models_for
+
+    models = models_for(request)
+    yield models.target()
+    models.close()
 
 
 @pytest.fixture(scope="session")

@@ -38,9 +38,19 @@ if TYPE_CHECKING:
 LIFECYCLE_NAME = "crashlab-lifecycle"
 
 
+class Usage(Protocol):
+    """What knows of the calls of a trial's target."""
+
+    def columns(self) -> dict[str, Any]:
+        """Fields of the row: tokens and cost."""
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Each call, with what it sent and received, for the trial's evidence."""
+
+
 @dataclass(slots=True)
 class ItemState:
-    """What is known of the item that is running."""
+    """What is known of the item that is running; ``usage`` what its target used, where that is measured."""
 
     start: float = field(default_factory=time.time)
     clock: float = field(default_factory=time.perf_counter)
@@ -53,6 +63,7 @@ class ItemState:
     body_ended: float | None = None
     failed_subtests: list[str] = field(default_factory=list)
     record_error: str | None = None
+    usage: Usage | None = None
 
 
 STATE_KEY = pytest.StashKey[ItemState]()

@@ -62,7 +62,7 @@ def new_manifest(session: RunSession) -> Manifest:
         isolation=settings.isolation,
         seed=session.seed,
         seed_source="baseline" if settings.shared_seed else "drawn" if settings.seed is None else "given",
-        model=settings.model,
+        model=settings.measured_model,
         run_config=stored,
         config_digest=config_digest(stored),
         declared_outcomes=list(settings.outcomes),

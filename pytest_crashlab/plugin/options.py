@@ -72,6 +72,12 @@ _VALUED = (
         "gate (default): no verdict; note: go on",
     ),
     (
+        "--crashlab-retries",
+        "crashlab_retries",
+        "N",
+        "how often a model is asked again after a failure of the instrument (default: 2)",
+    ),
+    (
         "--crashlab-unsupported",
         "crashlab_unsupported",
         "HOW",
@@ -84,6 +90,10 @@ _VALUED = (
         "bubblewrap or local, and limits: 'bubblewrap memory=512M' (default: the strongest here)",
     ),
 )
+_MODELS = (
+    "crashlab_provider",
+    "the models of tests, one a line, the default one first: openai:gpt-x, or critic = anthropic:claude-x",
+)
 _CONFIG = (
     "--crashlab-config",
     "crashlab_config",
@@ -94,6 +104,7 @@ _SWITCHES = (("--crashlab-from-branch", "let a run of another branch be promoted
 
 
 _LISTS = (
+    _MODELS,
     ("crashlab_target", "files, folders or globs of what is measured: they tell a change from a control"),
     ("crashlab_evaluation", "files, folders or globs of what measures it: tests, data sets, judges"),
     ("crashlab_exceptions", "one 'module.Exception = label' a line: the outcome of a test that raises it"),
@@ -134,6 +145,7 @@ _PASSIVE = frozenset(
         "--crashlab-unsupported",
         "--trial-order",
         "--crashlab-isolation",
+        "--crashlab-retries",
         "--crashlab-split",
         "--crashlab-sandbox",
     }

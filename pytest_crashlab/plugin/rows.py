@@ -89,6 +89,7 @@ def row_of(
         message=None if assigned is None else clean(assigned.message, without_secrets),
         record_error=clean(state.record_error, without_secrets),
         prompt=None if trial is None or not trial.prompts else ", ".join(trial.prompts),
+        **({} if state.usage is None else state.usage.columns()),
     )
     checks = (
         []

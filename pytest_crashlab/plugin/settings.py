@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_crashlab.provider.base import Binding
+
 Order = Literal["rounds", "cases"]
 Method = Literal["mid-p", "exact", "normal"]
 OnUnsupported = Literal["error", "once"]
@@ -52,6 +54,8 @@ class Settings:
     run_name: str | None
     external_id: str | None
     model: str | None
+    providers: tuple[Binding, ...]
+    retries: int
     outcomes: tuple[str, ...]
     split: Split
     sample: int | None
@@ -95,6 +99,8 @@ class Settings:
             run_name=read.flag("--crashlab-run-name"),
             external_id=read.flag("--crashlab-external-id"),
             model=read.value("--crashlab-model", "crashlab_model"),
+            providers=read.providers(),
+            retries=read.retries(),
             outcomes=read.labels("--crashlab-outcome", "crashlab_outcome"),
             split=Split(read.choice("--crashlab-split", None, tuple(Split))),
             sample=read.count("--crashlab-dataset-sample"),
@@ -121,6 +127,14 @@ class Settings:
             evidence_locals=bool(config.getini("crashlab_evidence_locals")),
             requested=is_anything_asked(config),
         )
+
+
+    @property
+    def measured_model(self) -> str | None:
+        """The model that the run says it measures: what was given, else the default one of the ini key."""
+        if self.model is None and self.providers:
+            return self.providers[0].spec
+        return self.model
 
 
 class _Reader:
@@ -179,6 +193,30 @@ class _Reader:
     def labels(self, flag: str, ini: str) -> tuple[str, ...]:
         value, _ = self._given(flag, ini)
         return tuple(dict.fromkeys(part.strip() for part in (value or "").split(",") if part.strip()))
+
+    def providers(self) -> tuple[Binding, ...]:
+        """The models that ini lines name, each name once."""
+        lines = self.config.getini("crashlab_provider")
+        if not lines:
+            return ()
+        from pytest_crashlab.provider.base import parse_binding
+
+        found = [parse_binding(line, where="crashlab_provider") for line in lines]
+        names = [binding.name for binding in found]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(
+                    f"crashlab_provider names two models {name!r}; give one another: 'other = provider:model'"
+                )
+        return tuple(found)
+
+    def retries(self) -> int:
+        value, blame = self._given("--crashlab-retries", "crashlab_retries")
+        if value is None:
+            return 2
+        if not value.isascii() or not value.isdigit() or int(value) > 20:
+            raise UsageError(f"{blame}={value} is out of range; give a whole number from 0 to 20")
+        return int(value)
 
     def reports(self) -> tuple[tuple[Path, str], ...]:
         """Where to write reports, relative to where the command was typed, and in which format."""
