@@ -11,14 +11,15 @@ if TYPE_CHECKING:
 
 
 def claim_of(baseline: Manifest, candidate: Manifest) -> Claim:
-    """What differs between the two runs of what they declare: target files, prompt, model.
+    """What differs between the two runs of what they declare: target files, configuration, prompt, model.
 
-    Without digests of the target in both runs, and with the same prompt and model, it is not known.
+    Without digests of the target in both runs, and with everything else the same, it is not known.
     """
     differing = [
         what
         for what, a, b in (
             ("the target's source", baseline.target_digest, candidate.target_digest),
+            (_configuration(baseline, candidate), baseline.config_digest, candidate.config_digest),
             ("the prompt", baseline.prompt, candidate.prompt),
             ("the model", baseline.model, candidate.model),
         )
@@ -33,8 +34,15 @@ def claim_of(baseline: Manifest, candidate: Manifest) -> Claim:
         )
     return Claim(
         kind=ClaimKind.SAME_SOURCE,
-        text="Same-source control: target, prompt and model are the baseline's, so no change is measured.",
+        text="Same-source control: target, settings, prompt and model are the same: no change is measured.",
     )
+
+
+def _configuration(baseline: Manifest, candidate: Manifest) -> str:
+    """``the declared configuration (temperature)``."""
+    before, now = baseline.run_config, candidate.run_config
+    keys = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+    return f"the declared configuration ({', '.join(keys)})" if keys else "the declared configuration"
 
 
 def are_interleaved(baseline: Manifest, candidate: Manifest) -> bool:

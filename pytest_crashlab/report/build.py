@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.compare.history import FALSE_ALARM
 from pytest_crashlab.compare.policies import headline
 from pytest_crashlab.report import views
+from pytest_crashlab.report.facts import run_facts
 from pytest_crashlab.report.messages import first_messages
 from pytest_crashlab.store.amendments import amendment_lines
 
@@ -67,7 +68,7 @@ def session_summary(
     scanned = comparison is not None and bool(comparison.baseline_id)
     gated = _gated(comparison, thresholds)
     return views.SessionView(
-        run=run_view(run.manifest),
+        run=run_view(run.manifest, facts=run_facts(run)),
         outcomes=tuple(
             views.OutcomeView(
                 label=o.label,
@@ -127,7 +128,7 @@ def session_summary(
     )
 
 
-def run_view(manifest: Manifest) -> views.RunView:
+def run_view(manifest: Manifest, *, facts: tuple[str, ...] = ()) -> views.RunView:
     """The head of a run's report."""
     return views.RunView(
         id=manifest.id,
@@ -151,6 +152,7 @@ def run_view(manifest: Manifest) -> views.RunView:
         because=tuple(str(text) for text in (manifest.gate or {}).get("because") or ()),
         warnings=tuple(manifest.warnings),
         amendments=amendment_lines(manifest),
+        facts=facts,
     )
 
 

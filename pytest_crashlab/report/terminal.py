@@ -106,8 +106,8 @@ def _head(view: views.SessionView) -> Iterator[RenderableType]:
         yield indented(f"judged {text(run.judged)}")
         for because in run.because:
             yield indented(f"  {text(because)}")
-    for amendment in run.amendments:
-        yield indented(text(amendment))
+    for fact in (*run.facts, *run.amendments):
+        yield indented(text(fact))
     for warning in run.warnings:
         yield indented(f"Warning: {text(warning)}")
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 class RunView:
     """Which run it is and how much of its suite it ran; ``judged`` what its own session's gate said.
 
-    ``amendments`` what was excluded after the fact, and why.
+    ``amendments`` what was excluded after the fact, and why; ``facts`` sentences about its split, its
+    data sets, its prompt and its configuration.
     """
 
     id: str
@@ -37,6 +38,7 @@ class RunView:
     because: tuple[str, ...]
     warnings: tuple[str, ...]
     amendments: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ def test_a_run_is_not_resumed_under_another_configuration(suite):
     run(suite, "--trials=1", "--crashlab-config=temperature=0.2")
     result = run(suite, "--crashlab-resume=latest", "--crashlab-config=temperature=0.3")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*its declared configuration changed since it began (temperature); declare*"])
+    result.stderr.fnmatch_lines(["*its declared configuration changed since it began (temperature); *"])
 
 
 def test_prompts_are_kept_with_the_trials(pytester):
@@ -94,7 +94,13 @@ def test_prompts_are_kept_with_the_trials(pytester):
         def test_wrong(trial): trial.prompt("a, b")
         """
     )
-    run(pytester, "--trials=2", "--crashlab-prompt=refund@7")
+    result = run(pytester, "--trials=2", "--crashlab-prompt=refund@7", "--crashlab-config=depth=3")
+    result.stdout.fnmatch_lines(
+        [
+            "  Prompt refund@7: seen in 2 of 6 trials; others: system in 1; 4 said nothing.",
+            "  Configuration: depth=3.",
+        ]
+    )
     trials = Store.open(pytester.path / ".crashlab").load(runs(pytester)[0].id).trials
     found = {
         (case.rpartition("::")[2], trial): (prompt, outcome)

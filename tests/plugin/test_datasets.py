@@ -248,6 +248,8 @@ def test_dev_by_default_and_the_holdout_when_asked_for(suite):
     assert {*first.case_ids} | {*second.case_ids} == {case(i) for i in range(1, 9)}
     assert not {*first.case_ids} & {*second.case_ids}
     count = len(first.case_ids)
+    dev.stdout.fnmatch_lines(["  Measured on cases you can tune on."])
+    holdout.stdout.fnmatch_lines(["  Holdout run. Look 1 at the holdout of refunds 2.1; deleted runs count."])
     dev.stdout.fnmatch_lines(
         [f"*2.1, split dev: {count} of 8 rows are cases; not run: {8 - count} in the holdout"]
     )

@@ -36,6 +36,12 @@ def with_rows(store, run_id, rows, trials=5, checks=(), **fields):
             ClaimKind.CHANGE,
             "What changed: the target's source.",
         ),
+        (
+            {"target_digest": "x", "run_config": {"t": "0", "k": "1"}, "config_digest": "d1"},
+            {"target_digest": "x", "run_config": {"t": "1", "k": "1"}, "config_digest": "d2"},
+            ClaimKind.CHANGE,
+            "What changed: the declared configuration (t).",
+        ),
         ({"prompt": "p@1"}, {"prompt": "p@2"}, ClaimKind.CHANGE, "What changed: the prompt."),
         (
             {"target_digest": "x", "model": "m1"},
@@ -47,7 +53,7 @@ def with_rows(store, run_id, rows, trials=5, checks=(), **fields):
             {"target_digest": "x"},
             {"target_digest": "x"},
             ClaimKind.SAME_SOURCE,
-            "Same-source control: target, prompt and model are the baseline's, so no change is measured.",
+            "Same-source control: target, settings, prompt and model are the same: no change is measured.",
         ),
         (
             {"target_digest": "x"},
