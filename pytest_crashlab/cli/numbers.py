@@ -27,16 +27,18 @@ def share(flag: str, value: str | None) -> float | None:
     return number
 
 
-def whole(flag: str, value: str | None, *, most: int) -> int | None:
-    """A whole number from 1 to ``most``; None stays None."""
+def whole(flag: str, value: str | None, *, most: int, least: int = 1) -> int | None:
+    """A whole number from ``least`` to ``most``; None stays None."""
     if value is None:
         return None
     try:
         number = int(value)
     except ValueError:
-        number = 0
-    if not 1 <= number <= most:
-        raise UsageError(f"{flag}={value} is no whole number from 1 to {most}; write for example {flag}=5.")
+        number = least - 1
+    if not least <= number <= most:
+        raise UsageError(
+            f"{flag}={value} is no whole number from {least} to {most}; write for example {flag}=5."
+        )
     return number
 
 

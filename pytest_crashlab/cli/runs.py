@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.cli import add_store, lookup, output
+from pytest_crashlab.cli import add_store, lookup, numbers, output
+from pytest_crashlab.compare.sentences import count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_crashlab.store import Manifest, Store
 
 _STALE_SECONDS = 24 * 3600
 _DEFAULT_LIMIT = 25
+_MOST = 1_000_000
+_ENDS = {"failed": "failed or cancelled", "cancelled": "failed or cancelled"}
 
 _DESCRIPTION = """\
 List the stored runs, newest first.
 
 example:
   crashlab runs --release 2.3.0 --limit 5
+  crashlab runs --branch main --page 2
 """
 
 
@@ -34,7 +41,10 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.add_argument("--release", metavar="LABEL")
     parser.add_argument("--dataset", metavar="NAME")
     parser.add_argument("--split", choices=["dev", "holdout"])
-    parser.add_argument("--limit", type=int, default=_DEFAULT_LIMIT, metavar="N", help="at most N (0: all)")
+    parser.add_argument("--branch", metavar="NAME")
+    parser.add_argument("--name", metavar="TEXT", help="a part of the run's name")
+    parser.add_argument("--limit", metavar="N", help=f"N a page (default: {_DEFAULT_LIMIT}; 0: all)")
+    parser.add_argument("--page", metavar="N", help="page N, counted from 1")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_store(parser)
     parser.set_defaults(run=run)
@@ -50,8 +60,12 @@ def run(args: argparse.Namespace) -> int:
     names: dict[str, list[str]] = {}
     for name, run_id in store.refs.all().items():
         names.setdefault(run_id, []).append(name)
+    limit = numbers.whole("--limit", args.limit, least=0, most=_MOST)
+    limit = _DEFAULT_LIMIT if limit is None else limit
+    page = numbers.whole("--page", args.page, most=_MOST) or 1
     manifests = [m for m in store.manifests() if _wanted(m, args)]
-    shown = manifests[: args.limit] if args.limit > 0 else manifests
+    older = manifests[limit * (page - 1) :]
+    shown = older[:limit] if limit else manifests
     lines = [run_line(m, names.get(m.id, ()), stale=_stale(store, m)) for m in shown]
     problems = [problem.text for problem in store.problems]
     if args.json:
@@ -62,13 +76,30 @@ def run(args: argparse.Namespace) -> int:
         render_runs(
             lines,
             problems,
-            more=len(manifests) - len(shown),
+            head=_counts(store, manifests),
+            more=_more(len(older) - len(shown), page) if limit else None,
             width=screen.width,
             color=screen.color,
             encoding=screen.encoding,
         )
     )
     return 0
+
+
+def _counts(store: Store, manifests: Sequence[Manifest]) -> str | None:
+    """How many runs the filters left, by how they ended; None for an empty store."""
+    if not manifests and not store.run_ids():
+        return None
+    ended = Counter(
+        "not finished" if _stale(store, m) else _ENDS.get(m.status.value, m.status.value) for m in manifests
+    )
+    parts = [f"{ended[end]} {end}" for end in ("completed", "running", "not finished", "failed or cancelled")]
+    said = [part for part in parts if not part.startswith("0 ")]
+    return f"{count(len(manifests), 'run')}{': ' if said else ''}{', '.join(said)}"
+
+
+def _more(left: int, page: int) -> str | None:
+    return f"{count(left, 'older run')}: --page {page + 1} shows the next, --limit 0 all." if left else None
 
 
 def _wanted(manifest: Manifest, args: argparse.Namespace) -> bool:
@@ -79,8 +110,9 @@ def _wanted(manifest: Manifest, args: argparse.Namespace) -> bool:
             (args.release, manifest.release),
             (args.dataset, manifest.dataset),
             (args.split, manifest.split),
+            (args.branch, (manifest.git or {}).get("branch")),
         )
-    )
+    ) and (args.name is None or args.name.lower() in (manifest.name or "").lower())
 
 
 def _stale(store: Store, manifest: Manifest) -> bool:

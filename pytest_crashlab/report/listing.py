@@ -35,18 +35,20 @@ def render_runs(
     lines: Sequence[views.RunLineView],
     problems: Sequence[str] = (),
     *,
-    more: int = 0,
+    head: str | None = None,
+    more: str | None = None,
     now: float | None = None,
     width: int,
     color: bool,
     encoding: str = "utf-8",
 ) -> str:
-    """The list of runs; ``more`` older ones were left out, ``problems`` are runs that cannot be read.
+    """The list of runs; ``problems`` are runs that cannot be read.
 
-    ``now`` in seconds since the epoch is what ages are counted to.
+    ``head`` how many there are, ``more`` how to see the older ones; ``now`` in seconds since the epoch
+    is what ages are counted to.
     """
     return draw(
-        _runs(lines, problems, more, time.time() if now is None else now),
+        _runs(lines, problems, head, more, time.time() if now is None else now),
         width,
         color=color,
         encoding=encoding,
@@ -88,13 +90,19 @@ def _baselines(lines: Sequence[views.BaselineLineView]) -> Iterator[RenderableTy
 
 
 def _runs(
-    lines: Sequence[views.RunLineView], problems: Sequence[str], more: int, now: float
+    lines: Sequence[views.RunLineView],
+    problems: Sequence[str],
+    head: str | None,
+    more: str | None,
+    now: float,
 ) -> Iterator[RenderableType]:
+    if head is not None:
+        yield indented(head)
     if lines:
         longest = max(len(text(line.id)) for line in lines)
-        head = f"{'run':<{longest}}  {'age':>4}  {'cases':>9}  {'passed':>8}  {'verdict':<12}  gate"
-        yield unbroken(head)
-    else:
+        titles = f"{'run':<{longest}}  {'age':>4}  {'cases':>9}  {'passed':>8}  {'verdict':<12}  gate"
+        yield unbroken(titles)
+    elif head is None:
         yield unbroken("No runs. Record one with 'pytest --trials=5'.")
     for line in lines:
         status = "not finished" if line.stale else text(line.status)
@@ -105,8 +113,8 @@ def _runs(
         )
         if labels := _labels(line):
             yield indented(labels)
-    if more:
-        yield unbroken(f"{count(more, 'older run')} not shown; --limit 0 shows all.")
+    if more is not None:
+        yield indented(more)
     for problem in problems:
         yield indented(f"Not readable: {text(problem)}")
 

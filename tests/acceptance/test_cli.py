@@ -161,8 +161,9 @@ def test_an_output_that_is_not_utf8_gets_ascii(shared, encoding):
 
 def test_runs_lists_the_newest_first(shared, ok):
     lines = ok(shared, "runs").splitlines()
-    assert lines[0].split() == ["run", "age", "cases", "passed", "verdict", "gate"]
-    runs = [line.split() for line in lines[1:] if line[0] != " "]
+    assert lines[0] == "  6 runs: 5 completed, 1 running"
+    assert lines[1].split() == ["run", "age", "cases", "passed", "verdict", "gate"]
+    runs = [line.split() for line in lines[2:] if line[0] != " "]
     assert [r[0] for r in runs] == [KILLED, HOLDOUT, LOST, WORSE, SAME, BASE]
     assert runs[0][2:] == ["2", "x", "5", "-", "running", "-"]
     assert runs[3][2:] == ["10", "x", "5", "90.0", "%", "-", "-"]
@@ -175,7 +176,10 @@ def test_runs_can_be_filtered_and_cut(shared, ok):
     assert SAME in ok(shared, "runs", "--release", "2.4.0")
     assert BASE not in ok(shared, "runs", "--release", "2.4.0")
     cut = ok(shared, "runs", "--limit", "2")
-    assert cut.splitlines()[-1] == "4 older runs not shown; --limit 0 shows all."
+    assert cut.splitlines()[-1] == "  4 older runs: --page 2 shows the next, --limit 0 all."
+    last = ok(shared, "runs", "--limit", "4", "--page", "2")
+    assert [run in last for run in (WORSE, SAME, BASE)] == [False, True, True]
+    assert "older run" not in last
     data = json.loads(ok(shared, "runs", "--status", "running", "--json"))
     assert (data["schema"], data["version"], [r["id"] for r in data["runs"]]) == (
         "crashlab.runs",
@@ -188,7 +192,8 @@ def test_a_run_that_has_not_moved_for_a_day_is_not_finished(own, ok):
     yesterday = 1_600_000_000
     for path in (own / ".crashlab" / "runs" / KILLED).iterdir():
         os.utime(path, (yesterday, yesterday))
-    line = ok(own, "runs").splitlines()[1]
+    head, _, line, *_ = ok(own, "runs").splitlines()
+    assert head == "  6 runs: 5 completed, 1 not finished"
     assert line.startswith(f"{KILLED} ")
     assert " not finished " in line
 
