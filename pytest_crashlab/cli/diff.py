@@ -7,8 +7,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.cli import add_store, lookup, numbers, output
+from pytest_crashlab.cli import add_store, looks, lookup, numbers, output
+from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.errors import UsageError
+from pytest_crashlab.records.dataset import are_same_split, shares_dataset
 from pytest_crashlab.report.difference import SHOWN, diff_view
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
         history=history(store, candidate.manifest, baseline.manifest.id),
     )
     note_comparison(store, candidate.manifest.id, baseline.manifest.id)
+    looks.count_comparison(store, candidate.manifest, baseline.manifest.id)
     comparison = compare_runs(baseline, candidate, options)
     show = args.show or ("worse" if comparison.word is Word.REGRESSED else "moved")
     limit = args.limit if args.limit > 0 else None
@@ -131,11 +134,11 @@ def _baseline(store: Store, args: argparse.Namespace, candidate: Manifest) -> tu
 def _refuse_unlike(baseline: Manifest, candidate: Manifest) -> None:
     if baseline.id == candidate.id:
         raise UsageError(f"Both are the same run, {candidate.id}, so there is nothing to compare.")
-    for what, a, b in (
-        ("dataset", baseline.dataset, candidate.dataset),
-        ("split", baseline.split, candidate.split),
+    for what, a, b, alike in (
+        ("dataset", baseline.dataset, candidate.dataset, shares_dataset),
+        ("split", baseline.split, candidate.split, are_same_split),
     ):
-        if a != b:
+        if not alike(a, b):
             raise UsageError(
                 f"The runs are of different {what}s ({a or 'none'} and {b or 'none'}) and cannot be compared."
             )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.cli import add_store, lookup, numbers, output
+from pytest_crashlab.cli import add_store, looks, lookup, numbers, output
 from pytest_crashlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -128,5 +128,6 @@ def _compare(
     if resolution.run is None:
         return no_baseline(run, resolution.reason, options), resolution.reason
     note_comparison(store, manifest.id, resolution.run.id)
+    looks.count_comparison(store, manifest, resolution.run.id)
     options = replace(options, history=history(store, manifest, resolution.run.id))
     return compare_runs(resolution.load(), run, options), resolution.reason

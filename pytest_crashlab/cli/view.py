@@ -7,7 +7,7 @@ import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.cli import add_store, lookup, output, trials
+from pytest_crashlab.cli import add_store, looks, lookup, output, trials
 from pytest_crashlab.cli.numbers import whole
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.records.case import trial_of
@@ -42,6 +42,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.add_argument("--attempt", metavar="N", help="with --trial: this attempt, not the one that counts")
     parser.add_argument("--json", action="store_true", help="as JSON, with at most 200 cases")
     parser.add_argument("--raw", action="store_true", help="with --trial: as JSON, nothing left out")
+    parser.add_argument("--look", action="store_true", help="with --case: of a holdout too, and count it")
     add_store(parser)
     parser.set_defaults(run=run)
 
@@ -56,8 +57,10 @@ def run(args: argparse.Namespace) -> int:
     trial, attempt = _numbers(args)
     store = lookup.open_store(args)
     stored = lookup.load_run(store, args.reference)
-    if args.case is not None and trial is not None:
+    if args.case is not None:
         _refuse_unknown(stored, args.case)
+        looks.count_view(store, stored.manifest, look=args.look)
+    if args.case is not None and trial is not None:
         return trials.show(args, stored, store, trial, attempt)
     if args.case is not None:
         return _case(stored, args.case)

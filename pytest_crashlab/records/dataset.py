@@ -82,6 +82,11 @@ def shares_dataset(one: str | None, other: str | None) -> bool:
     return one == other or bool({*(one or "").split(", ")} & {*(other or "").split(", ")} - {""})
 
 
+def are_same_split(one: str | None, other: str | None) -> bool:
+    """Whether two runs measured the same side; before a data set got its holdout, all of it was dev."""
+    return one == other or {one, other} == {Split.DEV, None}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetUse:
     """A data set as one session used it; the counts are of rows.

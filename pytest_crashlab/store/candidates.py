@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.records.comparison import Note, Word
-from pytest_crashlab.records.dataset import Split, shares_dataset
+from pytest_crashlab.records.dataset import are_same_split, shares_dataset
 from pytest_crashlab.records.run import RunStatus
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def unfit(manifest: Manifest, *, dataset: str | None, split: str | None, own_run
         return f"it ran a part of its plan ({manifest.planned_cases} of {manifest.total_cases} cases)"
     if dataset is not None and not shares_dataset(manifest.dataset, dataset):
         return f"it is of another dataset ({manifest.dataset or 'none'}, not {dataset})"
-    dev = {Split.DEV, None}  # before a data set got its holdout, all of its rows were dev
-    if split is not None and manifest.split != split and not {manifest.split, split} <= dev:
+    if split is not None and not are_same_split(manifest.split, split):
         return f"it is of another split ({manifest.split or 'none'}, not {split})"
     return None
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pytest_crashlab.cli import main
 from pytest_crashlab.store import Store
 
 LOAD = ("-p", "pytest_crashlab.plugin", "-p", "xdist.plugin")
@@ -379,3 +380,47 @@ def test_a_look_that_cannot_be_counted_is_not_taken(suite):
     result = run(suite, "--trials=1", "--crashlab-split=holdout")
     assert result.ret == 4
     assert "trials, " not in result.stdout.str()
+
+
+def test_what_trials_of_a_holdout_said_is_shown_by_counted_looks_alone(suite, capsys):
+    suite.makepyfile(test_refund=SPLIT)
+    run(suite, "--trials=1", "--crashlab-split=holdout")
+    first = last(suite)
+    run(suite, "--trials=1", "--crashlab-split=holdout", f"--baseline={first.id}")
+    second = last(suite)
+    options = ["--store", str(suite.path / ".crashlab")]
+    capsys.readouterr()
+
+    def crashlab(*arguments):
+        code = main([*options, *arguments])
+        return code, *capsys.readouterr()
+
+    code, out, error = crashlab("view", second.id, "--case", second.case_ids[0])
+    assert (code, out) == (4, "")
+    assert "--look shows it and counts as a look (refunds: 2 looks so far, 2 at any version)" in error
+    code, out, error = crashlab("view", second.id, "--case", second.case_ids[0], "--look")
+    assert code == 0
+    assert second.case_ids[0] in out
+    assert error == "crashlab: Look 3 at the holdout of refunds 2.1; deleted runs count.\n"
+    code, out, _ = crashlab("view", second.id)
+    assert (code, "Holdout run. Look 2 at the holdout of refunds 2.1" in out) == (0, True)
+    assert crashlab("diff", first.id, second.id)[2].endswith(
+        "Look 3 at the holdout of refunds 2.1; deleted runs count.\n"
+    )
+    assert crashlab("diff", second.id, first.id)[2].endswith(
+        "Look 4 at the holdout of refunds 2.1; deleted runs count.\n"
+    )
+    code, _, error = crashlab("gate", first.id, "--baseline", second.id, "--json")
+    assert error == "crashlab: Look 4 at the holdout of refunds 2.1; deleted runs count.\n"
+
+
+def test_runs_of_dev_are_open(suite, capsys):
+    suite.makepyfile(test_refund=SPLIT)
+    run(suite, "--trials=1")
+    capsys.readouterr()
+    assert (
+        main(["--store", str(suite.path / ".crashlab"), "view", "latest", "--case", last(suite).case_ids[0]])
+        == 0
+    )
+    assert capsys.readouterr().err == ""
+    assert store(suite).ledger.read("look") == []
