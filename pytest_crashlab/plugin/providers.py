@@ -21,11 +21,13 @@ from pytest_crashlab.provider import pricing
 from pytest_crashlab.provider.base import DEFAULT_NAME, Binding, Role, is_spec, parse_binding
 from pytest_crashlab.provider.bound import Bound
 from pytest_crashlab.provider.calls import Ledger, totals
+from pytest_crashlab.provider.judge import Judge
 from pytest_crashlab.provider.scripted import Scripted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+JUDGE = "judge"
 # What a marker may say of its model; all else that it says is somebody else's.
 MODEL_SETTINGS = frozenset(
     {
@@ -68,7 +70,7 @@ class Models:
         self._made: dict[tuple[str, Role], Bound] = {}
 
     def target(self, name: str | None = None) -> Bound:
-        """The model by its name; None: the first that was bound."""
+        """The model by its name; None: the first that was bound, which is none that only judges."""
         return self._bound(name, Role.TARGET)
 
     def judge(self, name: str | None = None) -> Bound:
@@ -82,8 +84,9 @@ class Models:
 
     def source(self, name: str | None) -> Source:
         """The model that a name stands for, or that ``provider:model`` names. Raises for neither."""
-        if name is None and self._sources:
-            return next(iter(self._sources.values()))
+        first = next(iter(self._sources), JUDGE)
+        if name is None and first != JUDGE:
+            return self._sources[first]
         if name is not None and name in self._sources:
             return self._sources[name]
         if name is not None and is_spec(name):
@@ -171,6 +174,18 @@ def models_for(request: pytest.FixtureRequest) -> Models:
     return models
 
 
+def judge_for(request: pytest.FixtureRequest) -> Judge:
+    """The model that judges in the requesting test; never the target's own unless it is named so."""
+    models = models_for(request)
+    if JUDGE not in models.names:
+        raise InstrumentFailure(
+            MISDECLARED,
+            "no model is bound to judge: mark the test crashlab(judge='openai:gpt-x'), or name one in "
+            "crashlab_provider: 'judge = openai:gpt-x'",
+        )
+    return Judge(models.judge(JUDGE))
+
+
 class _Reader:
     """Which models a test is bound to: the option before the marker before the ini key."""
 
@@ -187,9 +202,11 @@ class _Reader:
         if given is not None:
             found = {**self._marked(given, place), **_without_default(found)}
         found = self._chosen(found, self.settings.model)
-        if not found:
-            return {}
-        first, *_ = found
+        if said.get("judge") is not None:
+            found[JUDGE] = _source(said["judge"], place, JUDGE)
+        first = next(iter(found), JUDGE)
+        if first == JUDGE:  # it judges, and nothing else is bound
+            return found
         own = {name: said[name] for name in sorted(MODEL_SETTINGS & said.keys())}
         extra = said.get("model_settings", {})
         found[first] = replace(

@@ -8,8 +8,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.errors import CrashlabError, InstrumentFailure, UsageError
+from pytest_crashlab.errors import CrashlabError, InstrumentFailure
 from pytest_crashlab.provider import errors, formats
+from pytest_crashlab.provider.base import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -50,7 +51,7 @@ def question(
 ) -> Question:
     """A question in the format of the binding's provider.
 
-    ``prompt`` a text, or messages with role and content. Raises :class:`UsageError` for a provider whose
+    ``prompt`` a text, or messages with role and content. Raises :class:`Misuse` for a provider whose
     format is not known.
     """
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
@@ -63,7 +64,7 @@ def question(
         key = {"x-api-key": _key("ANTHROPIC_API_KEY", binding), "anthropic-version": _ANTHROPIC_VERSION}
         return Question(url=f"{base.rstrip('/')}/v1/messages", headers=key, body=body)
     if binding.provider not in {"openai", "openai-compatible", "scripted"}:
-        raise UsageError(
+        raise Misuse(
             f"{binding.spec}: provider.ask() speaks to openai, openai-compatible, anthropic and scripted"
         )
     if system is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_crashlab.errors import UsageError
+from pytest_crashlab.errors import InstrumentFailure, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 _PROVIDER = re.compile(r"[a-z][a-z0-9_.-]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 DEFAULT_NAME = "default"
+
+
+class Misuse(UsageError, InstrumentFailure):
+    """A test asks for what cannot be had: it is the test that is wrong, and not the model (misdeclared)."""
+
+    def __init__(self, message: str) -> None:
+        InstrumentFailure.__init__(self, "misdeclared", message)
 
 
 class Role(StrEnum):

@@ -7,7 +7,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.errors import UsageError
+from pytest_crashlab.provider.base import Misuse
 from pytest_crashlab.provider.transport import Wire, recording, recording_async
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def sdk_client(
 
     ``sdk`` the provider whose SDK is meant (None: the binding's); ``inner`` makes a transport to use in
     place of the network. The SDK's retries are off: they would be neither counted nor kept out of
-    latency. Raises :class:`UsageError` where there is no such SDK.
+    latency. Raises :class:`Misuse` where there is no such SDK.
     """
     binding = wire.sender.binding
     speaks = binding.provider if sdk is None else sdk
     if speaks not in _SDKS:
-        raise UsageError(
+        raise Misuse(
             f"{binding.spec}: no SDK is known for {speaks!r}; use provider.http_client() with a "
             "library that takes an httpx client, or provider.call() around your own request"
         )
@@ -82,7 +82,7 @@ def http_client(
 
 
 def sdk_for(providers: tuple[str, ...]) -> str:
-    """The first of ``providers`` whose SDK is installed. Raises :class:`UsageError` for none."""
+    """The first of ``providers`` whose SDK is installed. Raises :class:`Misuse` for none."""
     for provider in providers:
         try:
             importlib.import_module(_SDKS[provider][0])
@@ -90,7 +90,7 @@ def sdk_for(providers: tuple[str, ...]) -> str:
             continue
         return provider
     names = " or ".join(_SDKS[provider][0] for provider in providers)
-    raise UsageError(f"provider.client() needs {names}; install it, or use provider.ask()")
+    raise Misuse(f"provider.client() needs {names}; install it, or use provider.ask()")
 
 
 @cache
@@ -106,14 +106,14 @@ def _http_library(name: str | None) -> ModuleType:
         except ImportError:
             continue
     wanted = name or " or ".join(_LIBRARIES)
-    raise UsageError(f"provider.http_client() needs {wanted}; install it into the project's environment")
+    raise Misuse(f"provider.http_client() needs {wanted}; install it into the project's environment")
 
 
 def _module(name: str, what: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise UsageError(f"{what} needs the {name} SDK; install it: pip install {name}") from None
+        raise Misuse(f"{what} needs the {name} SDK; install it: pip install {name}") from None
 
 
 def _library_of(client: Any) -> ModuleType:
@@ -122,9 +122,7 @@ def _library_of(client: Any) -> ModuleType:
         root = cls.__module__.partition(".")[0]
         if root in _LIBRARIES:
             return importlib.import_module(root)
-    raise UsageError(
-        f"{client.__module__} has a client of neither httpx nor httpx2, which cannot be recorded"
-    )
+    raise Misuse(f"{client.__module__} has a client of neither httpx nor httpx2, which cannot be recorded")
 
 
 def _transport(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.errors import UsageError
+from pytest_crashlab.provider.base import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +23,11 @@ _PATHS = {"/chat/completions": "chat", "/responses": "responses", "/messages": "
 
 
 def api_of(path: str) -> str:
-    """Which of the formats a request to ``path`` speaks. Raises :class:`UsageError` for any other."""
+    """Which of the formats a request to ``path`` speaks. Raises :class:`Misuse` for any other."""
     for ending, api in _PATHS.items():
         if path.endswith(ending):
             return api
-    raise UsageError(f"a scripted model answers {', '.join(_PATHS)}, not {path}")
+    raise Misuse(f"a scripted model answers {', '.join(_PATHS)}, not {path}")
 
 
 def prompt_of(request: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from pytest_crashlab import load_run
 from pytest_crashlab.store import Store
 
 pytestmark = pytest.mark.skipif(
@@ -110,20 +111,45 @@ def test_a_projects_own_word_on_an_exception_comes_first(session):
     assert [row["outcome"] for row in rows] == ["failed"]
 
 
-def test_a_judges_tokens_are_never_the_targets(session):
-    _, _, rows = session(
+def test_a_judges_tokens_are_never_the_targets_and_its_name_is_kept(session):
+    _, manifest, rows = session(
         """
-        from pytest_crashlab.plugin.providers import models_for
+        YES = '{"reason": "fine", "pass": true}'
 
-        @pytest.mark.crashlab(provider=Scripted(Reply(text="yes", tokens_in=12, tokens_out=3)))
-        def test_judged(provider, request):
-            provider.ask("France?")
-            models_for(request).judge().ask("Is it right?")
+        @pytest.mark.crashlab(
+            provider=Scripted(Reply(text="Paris", tokens_in=12, tokens_out=3)),
+            judge=Scripted(Reply(text=YES, tokens_in=500, tokens_out=70), model="strict"),
+        )
+        def test_judged(trial, provider, judge):
+            with trial.run() as target:
+                target.output = provider.ask("France?").text
+            verdict = judge("Is it a city?", answer=target.output, votes=3)
+            trial.check("city", verdict, why=verdict.why, judge=verdict.judge)
+            assert (judge.provider.usage.tokens_in, provider.usage.tokens_in) == (1500, 12)
         """,
         "--trials=1",
         code=0,
     )
     assert [(row["tokens_in"], row["tokens_out"]) for row in rows] == [(12, 3)]
+    checks = load_run(manifest.id, store=".crashlab").checks.to_dicts()
+    assert [(c["ok"], c["judge"].partition(",")[0], c["why"]) for c in checks] == [
+        (True, "scripted:strict", "3 of 3 votes passed, 2 needed: fine")
+    ]
+
+
+def test_a_judge_without_an_answer_gives_no_decision_and_no_judge_is_a_mistake(session):
+    _, _, rows = session(
+        """
+        @pytest.mark.crashlab(judge=Scripted("perhaps"))
+        def test_a(judge):
+            judge("Is it a city?", answer="Paris")
+
+        def test_b(judge): pass
+        """,
+        "--trials=1",
+    )
+    assert [row["outcome"] for row in rows] == ["judge_error", "misdeclared"]
+    assert "no model is bound to judge" in rows[1]["message"]
 
 
 BINDINGS = """
@@ -217,3 +243,16 @@ def test_the_fixture_works_without_trials(pytester):
     result = pytester.runpytest_inprocess("-p", "pytest_crashlab.plugin")
     result.assert_outcomes(passed=1)
     assert not (pytester.path / ".crashlab").exists()
+
+
+def test_what_a_test_asks_wrongly_is_not_the_targets_crash(session):
+    _, _, rows = session(
+        """
+        @pytest.mark.crashlab(provider="inhouse:m1")
+        def test_a(provider):
+            provider.client()
+        """,
+        "--trials=1",
+    )
+    assert [row["outcome"] for row in rows] == ["misdeclared"]
+    assert "no SDK is known for 'inhouse'; use provider.http_client()" in rows[0]["message"]
