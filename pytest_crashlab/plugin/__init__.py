@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_crashlab.plugin import marker_names
+from pytest_crashlab.plugin.fixtures import judge as judge
 from pytest_crashlab.plugin.fixtures import provider as provider
 from pytest_crashlab.plugin.fixtures import row as row
 from pytest_crashlab.plugin.fixtures import run_config as run_config

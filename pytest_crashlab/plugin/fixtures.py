@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.plugin.author import Trial
     from pytest_crashlab.provider.bound import Bound
+    from pytest_crashlab.provider.judge import Judge
     from pytest_crashlab.records.dataset import Row
     from pytest_crashlab.sandbox.sandbox import Sandbox
 
@@ -48,6 +49,15 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Bound]:
     models = models_for(request)
     yield models.target()
     models.close()
+
+
+@pytest.fixture
+def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
+    """A model that judges by a rubric: bound by ``crashlab(judge=...)``, or as the model named "judge"."""
+    from pytest_crashlab.plugin.providers import judge_for, models_for
+
+    yield judge_for(request)
+    models_for(request).close()
 
 
 @pytest.fixture(scope="session")
