@@ -21,6 +21,7 @@ Compare run B with baseline A and list the cases. Always ends with 0: 'gate' is 
 
 example:
   crashlab diff main latest --show worse
+  crashlab diff main latest --class fabrication --copy cases.txt && pytest @cases.txt --trials=10
 """
 _DEFAULT_LIMIT = 50
 
@@ -39,6 +40,15 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         "--show",
         choices=list(SHOWN),
         help="which cases (default: worse after Regressed, else moved)",
+    )
+    parser.add_argument(
+        "--class",
+        dest="failure_class",
+        metavar="NAME",
+        help="only cases with a trial that failed as this: a failure class, or an outcome's label",
+    )
+    parser.add_argument(
+        "--copy", metavar="FILE", help="write the ids of these cases to FILE: 'pytest @FILE' runs them"
     )
     parser.add_argument("--limit", type=int, default=_DEFAULT_LIMIT, metavar="N", help="at most N (0: all)")
     parser.add_argument("--method", choices=["mid-p", "exact", "normal"], help="(as recorded)")
@@ -86,15 +96,32 @@ def run(args: argparse.Namespace) -> int:
         gate,
         show=show,
         limit=limit,
+        failure_class=args.failure_class,
         baseline_line=line,
         gate_options=_gate_options(args, baseline.manifest),
     )
+    copied = None if args.copy is None else _copy(Path(args.copy), [case.case for case in view.cases])
     if args.json:
         output.write(f"{dumps(diff_json(view))}\n")
         return 0
     screen = output.Screen.of_stdout()
     output.write(render_diff(view, width=screen.width, color=screen.color, encoding=screen.encoding))
+    if copied is not None:
+        output.line(copied)
     return 0
+
+
+def _copy(path: Path, cases: list[str]) -> str:
+    """Write ids to a file that pytest reads its arguments from; return what was written, in a sentence."""
+    if not cases:
+        raise UsageError(f"There is no case to copy, so {path} is not written; ask for others with --show.")
+    try:
+        path.write_text("".join(f"{case}\n" for case in cases), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written ({error.strerror or error}); name another file."
+        ) from error
+    return f"{count(len(cases), 'case')} copied; 'pytest @{path}' runs them."
 
 
 def _gate_options(args: argparse.Namespace, baseline: Manifest) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.report import views
 
 _MOST_ASSIGNMENTS = 20
+_MOST_CLASSES = 5
 _SHOWN_WORDS = {
     "worse": "Cases that got worse",
     "better": "Cases that got better",
@@ -154,6 +155,18 @@ def _gate(exit_code: int | None) -> str:
     return DASH if exit_code is None else f"{exit_code} {words.get(exit_code, '')}".rstrip()
 
 
+def _classes(view: views.DiffView) -> Iterator[RenderableType]:
+    """What the cases fail as, so that it can be asked for; or how many are of the class asked for."""
+    if view.failure_class is not None:
+        of = f"{view.total} of {count(view.shown_total, 'case')}"
+        yield indented(f"{of} failed as {text(view.failure_class)} in a trial of this run.")
+    elif len(view.classes) > 1:
+        named = ", ".join(f"{text(tag)} ({cases})" for tag, cases in view.classes[:_MOST_CLASSES])
+        more = len(view.classes) - _MOST_CLASSES
+        rest = f" and {more} more" if more > 0 else ""
+        yield indented(f"They failed as {named}{rest}; --class shows those of one class.")
+
+
 def _diff(view: views.DiffView) -> Iterator[RenderableType]:
     for name, run in (("baseline", view.baseline), ("this run", view.candidate)):
         size = f"{count(run.cases, 'case')}, {count(run.trials, 'planned trial')}"
@@ -173,7 +186,8 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
         f"'crashlab gate {text(view.candidate.id)}{options}' would end with {view.gate.exit_code}."
     )
     yield ""
-    yield unbroken(f"{_SHOWN_WORDS[view.shown]}: {view.total}")
+    yield unbroken(f"{_SHOWN_WORDS[view.shown]}: {view.shown_total}")
+    yield from _classes(view)
     for case in view.cases:
         yield from card.moved_lines(case, indent=2)
     if len(view.cases) < view.total:

@@ -385,13 +385,17 @@ class DiffView:
     """Two runs beside each other; ``shown`` says which of the compared cases were asked for.
 
     ``gate`` what the gate would say when asked with ``gate_options``; ``assignments`` the labels of both
-    runs by the place that assigned them.
+    runs by the place that assigned them. ``failure_class`` the one asked for, which ``total`` of the
+    ``shown_total`` cases have; ``classes`` what those fail as, with how many cases, most first.
     """
 
     baseline: RunView
     candidate: RunView
     verdict: VerdictView
     gate: GateView
+    failure_class: str | None = None
+    shown_total: int = 0
+    classes: tuple[tuple[str, int], ...] = ()
     shown: str
     cases: tuple[ComparedCaseView, ...]
     total: int

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from pytest_crashlab.cli import main
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.store import Store
-from tests.stories import record
+from tests.stories import record, row
 
 OLD, NEW, KILLED = (
     f"2026112{day}T063300Z-{name}" for day, name in ((1, "older2"), (2, "newer2"), (3, "killed"))
@@ -166,3 +168,45 @@ def test_doctor_without_a_store_goes_on(tmp_path, monkeypatch, crashlab):
     code, said, _ = crashlab("doctor")
     assert code == 0
     assert "-   store" in said
+
+
+def test_diff_of_one_class_and_a_copy_that_pytest_takes(store, crashlab, tmp_path):
+    cases = {f"test_it.py::test_n[{n}]": "PPP" for n in range(4)}
+    record(store, cases, run_id="20261124T063300Z-diff22")
+    tagged = [
+        row("test_it.py::test_n[0]", 1, "F", failure_class="fabrication"),
+        row("test_it.py::test_n[1]", 1, "F", failure_class="fabrication"),
+    ]
+    worse = {case: ".FF" if n < 2 else "FFF" if n == 2 else "PPP" for n, case in enumerate(cases)}
+    record(store, worse, run_id="20261125T063300Z-diff23", rows=tagged)
+    code, said, _ = crashlab("diff", "diff22", "diff23", "--show", "worse")
+    assert code == 0
+    assert "Cases that got worse: 3\n  They failed as failed (3), fabrication (2); --class shows" in said
+    code, said, _ = crashlab(
+        "diff", "diff22", "diff23", "--show", "worse", "--class", "fabrication", "--copy", "cases.txt"
+    )
+    assert "Cases that got worse: 3\n  2 of 3 cases failed as fabrication in a trial of this run.\n" in said
+    assert said.endswith("2 cases copied; 'pytest @cases.txt' runs them.\n")
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_n(n): pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "@cases.txt"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "2 passed" in done.stdout
+
+
+def test_a_copy_of_no_case_is_refused(store, crashlab, tmp_path):
+    record(store, {"t.py::a": "PP"}, run_id="20261124T063300Z-diff22")
+    record(store, {"t.py::a": "PP"}, run_id="20261125T063300Z-diff23")
+    code, _, error = crashlab("diff", "diff22", "diff23", "--show", "worse", "--copy", "cases.txt")
+    assert code == 4
+    assert "There is no case to copy" in error
+    assert not (tmp_path / "cases.txt").exists()
+    code, _, error = crashlab("diff", "diff22", "diff23", "--show", "all", "--copy", "no/where.txt")
+    assert code == 4
+    assert "cannot be written" in error
