@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -88,10 +89,13 @@ class Bubblewrap:
         self._machine.close()
 
     def _describe(self, box: KeptBox) -> dict[str, Any]:
-        etc = _settings(box.folder)
         program = shutil.which("bwrap") or "bwrap"
 
         def request(limits: Limits) -> dict[str, Any]:
+            online = limits.network == "on"
+            etc = self._machine.shared(
+                "etc-online" if online else "etc", _online_settings if online else _settings
+            )
             options = self._options(box, etc, limits)
             return {"program": program, "options": options, "uid": _outside_user(), "holder": ["cat"]}
 
@@ -107,6 +111,7 @@ class Bubblewrap:
             "cwd": _HOME,
             "cage": True,
             "counts_user": True,
+            "check": lambda _limits: None,
             "uid": _outside_user(),
             "bubblewrap": request,
         }
@@ -121,15 +126,13 @@ class Bubblewrap:
             options += ["--ro-bind", path, path]
         for name in _LINKS:
             options += _link_or_folder(name)
-        for name in _SETTINGS + (_ONLINE if limits.network == "on" else ()):
-            options += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-        for name in ("passwd", "group"):
-            options += ["--ro-bind", str(etc / name), f"/etc/{name}"]
-        options += ["--dev", "/dev", "--proc", "/proc", "--perms", "1777"]
-        if limits.disk is not None:
-            options += ["--size", str(limits.disk)]
-        options += ["--tmpfs", "/tmp", "--bind", str(box.workspace), _HOME, "--chdir", _HOME]  # noqa: S108
-        return [*options, "--remount-ro", "/"]
+        options += ["--ro-bind", str(etc), "/etc"]
+        options += ["--dev", "/dev", "--proc", "/proc"]
+        for scratch in ("/dev/shm", "/tmp"):  # noqa: S108  of the sandbox
+            size = [] if limits.disk is None else ["--size", str(limits.disk)]
+            options += ["--perms", "1777", *size, "--tmpfs", scratch]
+        options += ["--bind", str(box.workspace), _HOME, "--chdir", _HOME]
+        return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
 def _outside_user() -> int | None:
@@ -144,12 +147,30 @@ def _link_or_folder(name: str) -> list[str]:
     return ["--ro-bind", str(path), str(path)] if path.is_dir() else []
 
 
-def _settings(folder: Path) -> Path:
-    """The users that the target sees: itself and nobody."""
-    etc = folder / "etc"
-    etc.mkdir(mode=0o755)
-    etc.chmod(0o755)
+def _settings(etc: Path) -> None:
+    """What programs look for in ``/etc``, copied once, and as users only the target itself and nobody."""
+    for name in _SETTINGS:
+        _copy(Path("/etc", name), etc / name)
     for name, text in (("passwd", _USERS), ("group", _GROUPS)):
         (etc / name).write_text(text)
-        (etc / name).chmod(0o644)
-    return etc
+    for folder, _, names in os.walk(etc):
+        os.chmod(folder, 0o755)  # noqa: PTH101, S103  nothing of it is secret
+        for name in names:
+            if not os.path.islink(f"{folder}/{name}"):  # noqa: PTH114
+                os.chmod(f"{folder}/{name}", 0o644)  # noqa: PTH101
+
+
+def _online_settings(etc: Path) -> None:
+    """With a network, also what names are looked up by."""
+    for name in _ONLINE:
+        _copy(Path("/etc", name), etc / name)
+    _settings(etc)
+
+
+def _copy(source: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):  # an unreadable one is not for the target either
+        if source.is_dir():
+            shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copyfile(source, to)

@@ -19,13 +19,19 @@ _CACHE = 4 << 20
 
 def own_name(owner: int, number: str) -> str:
     """The name of a group: whose it is, so that what a dead session left can be told."""
-    return f"{PREFIX}{owner}-{processes.start_time(owner)}-{number}"
+    return f"{PREFIX}{processes.identity(owner)}-{number}"
 
 
 def is_left_behind(name: str) -> bool:
-    """Whether a name is of a group, or folder, whose session has ended."""
-    parts = name.removeprefix(PREFIX).split("-")
-    return len(parts) >= 2 and parts[0].isdigit() and processes.start_time(int(parts[0])) != parts[1]
+    """Whether a name is of a group, or folder, whose session has ended.
+
+    One of another process namespace, such as another container's, is not ours to judge.
+    """
+    pid, _, rest = name.removeprefix(PREFIX).partition("-")
+    identity = processes.identity(int(pid)) if pid.isdigit() else ""
+    if identity.rpartition("-")[2] not in rest.split("-")[1:2]:
+        return False
+    return not name.removeprefix(PREFIX).startswith(f"{identity}-")
 
 
 def parents(table: str, root: str = _ROOT) -> dict[str, str]:

@@ -38,8 +38,7 @@ def _passable() -> int:
 
 def make_own() -> Path:
     """A new folder for this process's sandboxes; its name says whose it is."""
-    pid = os.getpid()
-    own = Path(tempfile.mkdtemp(prefix=f"{pid}-{processes.start_time(pid)}-", dir=base_folder()))
+    own = Path(tempfile.mkdtemp(prefix=f"{processes.identity(os.getpid())}-", dir=base_folder()))
     own.chmod(_passable())
     return own
 

@@ -64,7 +64,7 @@ class Held:
         first = _available(self._status).splitlines()[0]
         pid = json.loads(first)["child-pid"]
         for name in ("user", *entering.NAMESPACES):
-            with contextlib.suppress(FileNotFoundError):
+            if not _is_shared(pid, name):
                 self.namespaces[name] = os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC)
 
     def _said(self) -> str:
@@ -104,6 +104,14 @@ def _start(request: dict[str, Any], args: int, status: int) -> subprocess.Popen[
         cwd="/",
         env={"PATH": "/usr/bin:/bin"},
     )
+
+
+def _is_shared(pid: int, name: str) -> bool:
+    """Whether a process is in the same namespace as this one, or the kernel has none of that kind."""
+    try:
+        return os.stat(f"/proc/{pid}/ns/{name}").st_ino == os.stat(f"/proc/self/ns/{name}").st_ino  # noqa: PTH116
+    except FileNotFoundError:
+        return True
 
 
 def _available(fd: int) -> bytes:

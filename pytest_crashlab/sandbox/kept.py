@@ -48,6 +48,14 @@ class Machine:
                 os.chown(folder / name, owner, owner)
         return folder
 
+    def shared(self, name: str, fill: Callable[[Path], None]) -> Path:
+        """A folder that all sandboxes of this process read; ``fill`` makes it the first time."""
+        folder = self._ready()[0] / name
+        if not folder.exists():
+            folder.mkdir()
+            fill(folder)
+        return folder
+
     @property
     def keepers(self) -> Keepers:
         """The keepers."""
@@ -80,8 +88,9 @@ class KeptBox:
         return f"{self.folder.parent.name}/{self.folder.name}"
 
     def start(self, command: Command, limits: Limits) -> KeptCommand:
-        """Start a command."""
+        """Start a command; raises :class:`SandboxFailure` where the backend cannot keep its limits."""
         own = self._own
+        own["check"](limits)
         request = {
             "argv": list(command.argv),
             "env": {**own["env"], **{str(k): str(v) for k, v in command.env.items()}},

@@ -96,12 +96,10 @@ class Wanted:
     readable: tuple[str, ...] = ()
 
     def but(self, given: object, where: str) -> Wanted:
-        """Return it with what ``given`` says: ``"bubblewrap memory=512M"``, or a mapping of the same names."""
+        """Return it with what ``given`` says: ``"bubblewrap memory=512M"``, or a mapping of such names."""
         settings = _words(given, where) if isinstance(given, str) else given
         if not isinstance(settings, dict):
-            raise UsageError(
-                f"{where}: sandbox={given!r} is unknown; write 'local' or {{'cpu': 5}}"
-            )
+            raise UsageError(f"{where}: sandbox={given!r} is unknown; write 'local' or {{'cpu': 5}}")
         limits = {k: v for k, v in settings.items() if k not in ("backend", "readable")}
         readable = settings.get("readable", self.readable)
         if isinstance(readable, str):

@@ -55,4 +55,5 @@ def _describe(box: KeptBox) -> dict[str, Any]:
         "LANG": "C.UTF-8",
         MARK: box.mark,
     }
-    return {"env": env, "cwd": str(box.workspace), "cage": True, "counts_user": False}
+    cwd = str(box.workspace)
+    return {"env": env, "cwd": cwd, "cage": True, "counts_user": False, "check": refuse_network}

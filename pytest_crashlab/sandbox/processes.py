@@ -47,6 +47,11 @@ def start_time(pid: int) -> str | None:
     return None if fields is None else fields[19]
 
 
+def identity(pid: int) -> str:
+    """A name that no other process of this machine has had: its id, when it started, its namespace."""
+    return f"{pid}-{start_time(pid)}-{os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116
+
+
 def _stat(pid: int) -> list[str] | None:
     """The fields of ``/proc/PID/stat`` from the state on; the name before it may hold anything."""
     try:

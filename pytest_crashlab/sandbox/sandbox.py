@@ -63,9 +63,11 @@ class Sandbox:
         """Run a command to its end and return how it ended; a non-zero exit code is the target's own.
 
         ``timeout`` is the wall clock in seconds; other ``limits`` by name (``memory="256M"``). Raises
-        :class:`SandboxFailure` where the sandbox failed or a limit was reached that is not declared as
-        the target's (``limit_is="target"``), and with ``check`` :class:`TargetError` where the target
-        did not exit with 0. Everything that the command started has ended when this returns.
+        :class:`SandboxFailure` where the sandbox failed, a limit was reached that is not declared as
+        the target's (``limit_is="target"``), or the program is not there, unless it is one of the
+        sandbox's own files (``./program``), which the target has left so. With ``check``, raises
+        :class:`TargetError` where the target did not exit with 0. Everything that the command started
+        has ended when this returns.
         """
         command, allowed = self._asked(argv, stdin, env, cwd, timeout, limits)
         return judged(self._box.start(command, allowed).wait(), allowed, check=check)
@@ -272,9 +274,15 @@ class Process:
 
 def judged(result: Result, limits: Limits, *, check: bool) -> Result:
     """Return ``result`` where it speaks of the target; raise what it means where it does not."""
-    own = result.ended_by.is_limit and limits.limit_is == "target"
+    own = (result.ended_by.is_limit and limits.limit_is == "target") or _is_missing_work(result)
     if result.ended_by in LABELS and not own:
         raise SandboxFailure(LABELS[result.ended_by], result.sentence, result)
     if check and not result.ok and result.ended_by is not EndedBy.STOPPED:
         raise TargetError(result)
     return result
+
+
+def _is_missing_work(result: Result) -> bool:
+    """Whether a program of the sandbox's own files cannot be started: the target has left it so."""
+    program = result.argv[0]
+    return result.ended_by is EndedBy.START_FAILED and "/" in program and not program.startswith("/")

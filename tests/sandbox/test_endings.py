@@ -56,6 +56,13 @@ def test_a_program_that_is_not_there_is_no_exit_code(box):
     assert "no-such-program" in result.sentence
 
 
+def test_a_program_that_the_target_should_have_made_is_the_targets_failure(box):
+    result = box.run(["./program"])
+    assert (result.ended_by, result.ok) == (EndedBy.START_FAILED, False)
+    with pytest.raises(TargetError, match="could not be started"):
+        box.run(["./program"], check=True)
+
+
 def test_the_wall_clock_is_the_supervisors_own(box):
     label, result = failure(box, shell("echo begun; exec sleep 30"), timeout=0.3)
     assert (label, result.ended_by, result.exit_code) == ("wall_clock", EndedBy.WALL_CLOCK, None)
@@ -124,7 +131,8 @@ def test_large_input_and_output_at_once_do_not_block(box):
 
 
 def test_daemons_end_with_the_command(box):
-    script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(60)\n"
+    script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n"
+    script += "    if os.fork() == 0:\n        time.sleep(60)\n"
     before = time.monotonic()
     assert box.run(["python3", "-c", f"{script}    os._exit(0)\n"]).ok
     assert time.monotonic() - before < 30

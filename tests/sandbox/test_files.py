@@ -72,7 +72,7 @@ def test_links_of_the_target_lead_nowhere(box, tmp_path):
 
 
 def test_what_is_missing_or_no_json_speaks_of_the_target(box):
-    with pytest.raises(FileMissing, match="'orders.json' is not in the sandbox") as missing:
+    with pytest.raises(FileMissing, match=r"'orders\.json' is not in the sandbox") as missing:
         box.read_json("orders.json")
     assert isinstance(missing.value, FileNotFoundError | AssertionError)
     box.write("orders.json", "{")

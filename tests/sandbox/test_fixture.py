@@ -1,0 +1,182 @@
+"""The fixture in sessions: outcomes, what is named in the header, what a project may ask for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pytest_crashlab.sandbox.bubblewrap import Bubblewrap
+from tests.plugin.conftest import _isolated  # noqa: F401  keeps the outer session out of the inner ones
+
+STORY = """
+import pytest
+from pytest_crashlab.sandbox.base import EndedBy
+
+def test_exits(sandbox):
+    assert sandbox.run(["sh", "-c", "exit 3"]).exit_code == 3
+
+def test_checked(sandbox):
+    sandbox.run(["sh", "-c", "exit 3"], check=True)
+
+def test_slow(sandbox):
+    sandbox.run(["sleep", "30"], timeout=0.1)
+
+@pytest.mark.crashlab(sandbox={"wall_clock": 0.1, "limit_is": "target"})
+def test_slow_by_itself(sandbox):
+    assert sandbox.run(["sleep", "30"]).ok
+
+def test_killed(sandbox):
+    sandbox.run(["sh", "-c", "kill -9 $$"])
+
+def test_no_program(sandbox):
+    sandbox.run(["no-such-program"])
+
+def test_checked_while_verified(sandbox, trial):
+    with trial.run():
+        sandbox.write("f", "1")
+    sandbox.run(["test", "-e", "g"], check=True)
+
+def test_nothing_left_to_read(sandbox, trial):
+    with trial.run():
+        pass
+    assert sandbox.read_json("orders.json")
+
+def test_fresh(sandbox):
+    assert sandbox.files() == []
+    sandbox.write("f", "1")
+"""
+
+OUTCOMES = {
+    "exits": "passed",
+    "checked": "failed",
+    "slow": "wall_clock",
+    "slow_by_itself": "failed",
+    "killed": "sandbox_error",
+    "no_program": "sandbox_error",
+    "checked_while_verified": "failed",
+    "nothing_left_to_read": "failed",
+    "fresh": "passed",
+}
+
+
+def run(pytester, *arguments):
+    return pytester.runpytest_inprocess("-p", "pytest_crashlab.plugin", "-p", "xdist.plugin", *arguments)
+
+
+def outcomes(pytester):
+    from pytest_crashlab.store import Store
+
+    store = Store.open(pytester.path / ".crashlab")
+    rows = store.load(store.manifests()[0].id).trials.select("case", "outcome").rows()
+    return {(case.rpartition("::test_")[2], label) for case, label in rows}
+
+
+def test_each_ending_has_its_outcome(pytester):
+    pytester.makepyfile(test_story=STORY)
+    result = run(pytester, "--trials=2", "--crashlab-sandbox=local")
+    assert outcomes(pytester) == set(OUTCOMES.items())
+    result.stdout.fnmatch_lines(["crashlab: sandbox: local (private folder, limits, clean environment; *"])
+
+
+def test_workers_have_their_own(pytester):
+    pytester.makepyfile(test_story="def test_a(sandbox): assert sandbox.run(['true']).ok")
+    run(pytester, "--trials=2", "-n1", "--crashlab-sandbox=local")
+    assert outcomes(pytester) == {("a", "passed")}
+
+
+def test_without_an_option_the_strongest_that_works(pytester):
+    pytester.makepyfile("def test_a(sandbox): print('by', sandbox.backend)")
+    result = run(pytester, "-s")
+    backend = Bubblewrap()
+    works = backend.unavailable() is None
+    backend.close()
+    name = "bubblewrap" if works else "local"
+    result.stdout.fnmatch_lines([f"crashlab: sandbox: {name} (*", f"*by {name}*"])
+    if not works:
+        result.stdout.fnmatch_lines(["crashlab: note: no stronger sandbox: bubblewrap: *"])
+
+
+def test_a_session_without_it_imports_nothing_of_it(pytester):
+    pytester.makepyfile("def test_a(): pass")
+    code = "import sys, pytest; pytest.main(['-p', 'pytest_crashlab.plugin']); "
+    code += "print('LOADED', [m for m in sys.modules if m.startswith('pytest_crashlab.sandbox')])"
+    result = pytester.run(sys.executable, "-c", code)
+    result.stdout.fnmatch_lines(["*LOADED []"])
+
+
+def test_a_project_may_have_its_own_fixture_of_that_name(pytester):
+    pytester.makepyfile(
+        "import pytest\n@pytest.fixture\ndef sandbox(): return 7\n"
+        "@pytest.mark.crashlab(sandbox='theirs')\ndef test_a(sandbox): assert sandbox == 7"
+    )
+    result = run(pytester)
+    assert result.ret == 0
+    assert "crashlab: sandbox" not in result.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("ini", "mark", "sentence"),
+    [
+        ("jail", "None", "crashlab_sandbox: there is no sandbox 'jail'; choose of bubblewrap, local"),
+        (
+            "local local",
+            "None",
+            "crashlab_sandbox: sandbox names backend twice in 'local local'; write it once",
+        ),
+        (
+            "local memory=much",
+            "None",
+            "crashlab_sandbox: memory='much' is no limit; write for example memory=512M",
+        ),
+        ("local", "{'wall': 3}", "test_a.py:2: sandbox has no limit 'wall'; choose of *wall_clock"),
+        (
+            "local",
+            "{'wall_clock': -1}",
+            "test_a.py:2: wall_clock=-1 is no limit; write for *",
+        ),
+        (
+            "local",
+            "{'network': 'wifi'}",
+            "test_a.py:2: network='wifi' is not known; choose of *",
+        ),
+        ("local", "7", "test_a.py:2: sandbox=7 is unknown; write 'local' or *"),
+        ("local", "{'output': None}", "test_a.py:2: output needs a limit; write for *"),
+    ],
+)
+def test_what_cannot_be_followed_is_a_sentence_and_exit_4(pytester, ini, mark, sentence):
+    pytester.makeini(f"[pytest]\ncrashlab_sandbox = {ini}\n")
+    pytester.makepyfile(
+        test_a=f"import pytest\n@pytest.mark.crashlab(sandbox={mark})\ndef test_a(sandbox): pass\n"
+    )
+    result = run(pytester)
+    assert result.ret == 4
+    text = result.stderr.str() + result.stdout.str()
+    result.stderr.fnmatch_lines([f"ERROR: {sentence.replace('[', '[[]')}"])
+    assert "Traceback" not in text
+
+
+def test_local_does_not_pretend_to_cut_the_network(pytester):
+    pytester.makepyfile("def test_a(sandbox): pass")
+    result = run(pytester, "--crashlab-sandbox=local network=off", "--trials=2")
+    assert outcomes(pytester) == {("a", "sandbox_error")}
+    result.stdout.fnmatch_lines(["*'local' cannot keep network='off'; use bubblewrap, or network='on'*"])
+
+
+def test_a_project_registers_its_own_backend(pytester):
+    pytester.makeconftest(
+        """
+        from pytest_crashlab.sandbox.local import Local
+
+        class Theirs(Local):
+            name = "theirs"
+            isolates = "what they say"
+
+        def pytest_crashlab_register_sandboxes():
+            return [Theirs()]
+        """
+    )
+    pytester.makepyfile("def test_a(sandbox): assert sandbox.backend == 'theirs'; sandbox.run(['true'])")
+    result = run(pytester, "--crashlab-sandbox=theirs")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["crashlab: sandbox: theirs (what they say)"])
