@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import keyword
+import os
 from typing import TYPE_CHECKING, NoReturn
 
 from pytest_crashlab.errors import CrashlabError, PromotionConflict, UsageError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 VERBS = (
     *("runs", "view", "diff", "history", "outcomes"),
     *("gate", "plan", "baseline"),
-    *("amend", "import", "recover", "cancel", "delete", "doctor"),
+    *("amend", "import", "recover", "cancel", "delete", "doctor", "completion"),
 )
 USAGE, CONFLICT, INTERRUPTED = 4, 1, 130
 
@@ -35,7 +36,12 @@ example:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv`` (default: the process's) and return its exit code."""
     try:
-        args = _parser().parse_args(argv)
+        parser = _parser()
+        if "_ARGCOMPLETE" in os.environ:
+            from pytest_crashlab.cli.completion import answer_a_shell
+
+            answer_a_shell(parser)
+        args = parser.parse_args(argv)
         verb: int = args.run(args)
         return verb
     except CrashlabError as error:

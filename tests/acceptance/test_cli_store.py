@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -210,3 +212,43 @@ def test_a_copy_of_no_case_is_refused(store, crashlab, tmp_path):
     code, _, error = crashlab("diff", "diff22", "diff23", "--show", "all", "--copy", "no/where.txt")
     assert code == 4
     assert "cannot be written" in error
+
+
+BASH = """
+eval "$(crashlab completion bash)"
+COMP_LINE=$1 COMP_POINT=${#1} COMP_TYPE=9 COMP_WORDBREAKS=$' \\t\\n'
+read -ra COMP_WORDS <<< "$1"
+_python_argcomplete crashlab
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("crashlab hist", {"history"}),
+        ("crashlab diff --sh", {"--show"}),
+        ("crashlab view ma", {"main"}),
+        ("crashlab view 2026112", {OLD, NEW}),
+    ],
+)
+def test_bash_completes_verbs_options_and_runs(store, typed, offered):
+    store.refs.promote("main", OLD, expected=None)
+    folder = Path(sys.executable).parent
+    done = subprocess.run(
+        ["bash", "-c", BASH, "bash", typed],
+        cwd=store.root.parent,
+        env=os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {word.strip() for word in done.stdout.splitlines()} == offered, done.stderr
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_have_code_too(store, crashlab, shell):
+    code, said, error = crashlab("completion", shell)
+    assert (code, error) == (0, "")
+    assert "crashlab" in said
