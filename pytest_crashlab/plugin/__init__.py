@@ -34,6 +34,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start a run when an option or ini key asks for one; else watch for a marker that does."""
     marker_names.register_markers(config)
+    if any(arg.endswith("]") and "trial" in arg for arg in config.args):
+        from pytest_crashlab.plugin.trial_ids import TrialIdHint
+
+        config.pluginmanager.register(TrialIdHint(config.args), "crashlab-trial-ids")
     if is_anything_set(config):
         from pytest_crashlab.plugin.start import start
 

@@ -8,14 +8,17 @@ import math
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import InstrumentFailure
 from pytest_crashlab.plugin.attachments import DEFAULT_LIMIT, Kept
+from pytest_crashlab.plugin.checking import Given, Verification, evaluated
 from pytest_crashlab.plugin.running import Run, Target, TimeoutIs, declared_target
-from pytest_crashlab.records.check import Check, CheckRow
 from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES, FAILED, Kind, Outcome, Vocabulary
 from pytest_crashlab.records.trial import Phase
+
+if TYPE_CHECKING:
+    from pytest_crashlab.records.check import Check, CheckRow
 
 
 def derive_seed(run_seed: int, case: str, trial: int) -> int:
@@ -116,29 +119,69 @@ class Trial:
         expected: object = None,
         observed: object = None,
         why: str | None = None,
+        evidence: object = None,
         judge: str | None = None,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        failure_class: str | None = None,
     ) -> bool:
         """Record what a criterion came to and return whether it holds.
 
-        ``ok`` is read as true or false; None and NaN say that it could not be evaluated, and a number
-        other than 0 and 1 is a score, which is no answer to whether it holds. A check that the
-        test declares with ``@pytest.mark.checks`` takes ``required`` from there. Evaluating a name
-        twice is an error of the test (``misdeclared``). ``judge`` names who judged, where it is not the
-        test's own code (a model with its version, say): runs judged differently are not compared.
+        ``ok`` is read as true or false; None and NaN say that it could not be evaluated. With
+        ``at_least`` or ``at_most``, given here or where the check is declared, it is a number, which is
+        kept; without them a number other than 0 and 1 is no answer to whether it holds. A check that the
+        test declares with ``@pytest.mark.checks`` takes ``required`` from there; one that is not required
+        is soft: it is recorded and fails nothing. Evaluating a name twice is an error of the test
+        (``misdeclared``).
+
+        ``expected``, ``observed`` and ``evidence`` are kept for whoever looks at the trial, ``why`` says
+        why it holds or not. ``judge`` names who judged, where it is not the test's own code (a model
+        with its version, say): runs judged differently are not compared. ``failure_class`` names the kind
+        of failure, for the trial too where this check fails it.
         """
-        site = self._caller()
-        held = _held(ok, name, site)
-        if name in self.results:
-            raise InstrumentFailure("misdeclared", f"check {name!r} is evaluated a second time at {site}")
-        if name in self.declared:
-            required = self.declared[name].required
-        if not held and (expected is not None or observed is not None):
-            self.keep().saw(name, expected=expected, observed=observed)
-        if why is None and not held and (expected is not None or observed is not None):
-            why = f"expected {_short(expected)}, observed {_short(observed)}"
-        result = CheckRow(name=name, required=required, ok=held, why=why, site=site, judge=judge)
-        self.results[name] = result
+        given = Given(
+            site=self._caller(),
+            required=required,
+            expected=expected,
+            observed=observed,
+            why=why,
+            judge=judge,
+            at_least=at_least,
+            at_most=at_most,
+            failure_class=failure_class,
+        )
+        held = self.settle(name, ok, given)
+        if evidence is not None or (not held and (expected is not None or observed is not None)):
+            self.keep().saw(
+                name,
+                expected=None if held else expected,
+                observed=None if held else observed,
+                evidence=evidence,
+            )
         return bool(held)
+
+    def verify(
+        self, name: str, *, required: bool = True, why: str | None = None, failure_class: str | None = None
+    ) -> Verification:
+        """A criterion as a block of assertions: ``with trial.verify("amount"): assert ...``.
+
+        An assertion that fails in it makes the check ``name`` fail, and the test goes on after the block,
+        so that several blocks all tell what failed. Any other exception ends the test as elsewhere.
+        """
+        given = Given(site=self._caller(), required=required, why=why, failure_class=failure_class)
+        return Verification(self, name, given)
+
+    def settle(self, name: str, ok: object, given: Given, *, why: str | None = None) -> bool | None:
+        """Note what a check came to; called by ``check`` and by the block that ``verify`` returns."""
+        if why is not None:
+            given = replace(given, why=why)
+        result = evaluated(name, ok, given, self.declared.get(name))
+        if name in self.results:
+            raise InstrumentFailure(
+                "misdeclared", f"check {name!r} is evaluated a second time at {given.site}"
+            )
+        self.results[name] = result
+        return result.ok
 
     def attach(self, name: str, data: object, *, media_type: str | None = None) -> None:
         """Keep ``data`` beside the trial, as it is now, for whoever looks into it later.
@@ -190,8 +233,9 @@ class Trial:
             return self._as(late, None, _out_of_time(self.target))
         unknown = self._unevaluated()
         if failed:
-            why = "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed)
-            return self._as(self.vocabulary[FAILED.label], failed[0].site, why)
+            return self._as(
+                self.vocabulary[FAILED.label], failed[0].site, self.failed_checks, self._failure_class(failed)
+            )
         if unknown:
             names = ", ".join(repr(name) for name in unknown)
             return self._as(BUILTIN_OUTCOMES["not_verified"], None, f"required and not evaluated: {names}")
@@ -219,9 +263,20 @@ class Trial:
                 return self._as(
                     BUILTIN_OUTCOMES["not_verified"], explicit.site, f"required and not evaluated: {names}"
                 )
-        why = "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed) or None
         phase = Phase.RUN if explicit.phase is Phase.RUN else None
-        return self._as(outcome, explicit.site, why, explicit.failure_class, phase)
+        failure_class = explicit.failure_class
+        if failure_class is None and outcome.kind is Kind.FAIL:
+            failure_class = self._failure_class(failed)
+        return self._as(outcome, explicit.site, self.failed_checks, failure_class, phase)
+
+    def _failure_class(self, failed: list[CheckRow]) -> str | None:
+        return next((c.failure_class for c in failed if c.failure_class is not None), None)
+
+    @property
+    def failed_checks(self) -> str | None:
+        """Every required check that does not hold, with why; None where there is none."""
+        failed = [c for c in self.results.values() if c.required and c.ok is False]
+        return "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed) or None
 
     def misdeclared(self, site: str | None, message: str) -> Assigned:
         """The outcome of a test that contradicts itself."""
@@ -288,25 +343,6 @@ def relative_site(filename: str, line: int, root: Path) -> str:
     return f"{name}:{line}"
 
 
-def _held(ok: object, name: str, site: str) -> bool | None:
-    """Whether a check holds; None where that is unknown. What cannot be an answer is refused."""
-    if ok is None or isinstance(ok, bool):
-        return ok
-    if inspect.isawaitable(ok):
-        if inspect.iscoroutine(ok):
-            ok.close()
-        raise InstrumentFailure("misdeclared", f"check {name!r} at {site} got a coroutine; await it first")
-    if isinstance(ok, int | float):
-        if math.isnan(ok):
-            return None
-        if ok not in (0, 1):
-            raise InstrumentFailure(
-                "misdeclared",
-                f"check {name!r} at {site} got the number {ok!r}; compare it with a threshold first",
-            )
-    return bool(ok)
-
-
 def _out_of_time(target: Target) -> str:
     return f"the target used up its {target.timeout or 0:g} s"
 
@@ -321,8 +357,3 @@ def _wrong_progress(target: Target) -> str | None:
     if target.horizon is not None and t > target.horizon:
         return f"target.t is {t:g}, beyond the declared horizon of {target.horizon:g} {target.unit}"
     return None
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

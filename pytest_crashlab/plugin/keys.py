@@ -27,5 +27,6 @@ def trial_of(item: pytest.Item) -> TrialOf | None:
     """Return which trial ``item`` is, or None for an item that was not expanded."""
     return item.stash.get(TRIAL_KEY, None)
 
+
 # Under this name the data sets of a session are registered, from the first test that asks for one.
 DATASETS_NAME = "crashlab-datasets"

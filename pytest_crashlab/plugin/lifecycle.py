@@ -264,7 +264,10 @@ class Lifecycle:
             if explicit is not None:
                 return explicit
         label = judging.label_of(error, phase, trial, self._vocabulary(item), self._classifier)
-        return self._assign(label, item, call, report, phase)
+        assigned = self._assign(label, item, call, report, phase)
+        if trial is None or trial.failed_checks is None or label != FAILED.label:
+            return assigned
+        return replace(assigned, message=f"{assigned.message}; {trial.failed_checks}")
 
     def _teardown(self, state: ItemState, item: pytest.Item, report: pytest.TestReport) -> None:
         if report.failed:

@@ -128,7 +128,6 @@ class Settings:
             requested=is_anything_asked(config),
         )
 
-
     @property
     def measured_model(self) -> str | None:
         """The model that the run says it measures: what was given, else the default one of the ini key."""

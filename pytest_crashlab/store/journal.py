@@ -155,6 +155,11 @@ _CHECK_TYPES: dict[str, tuple[type, ...]] = {
     "why": (str, type(None)),
     "site": (str, type(None)),
     "judge": (str, type(None)),
+    "value": (int, float, type(None)),
+    "at_least": (int, float, type(None)),
+    "at_most": (int, float, type(None)),
+    "kind": (str, type(None)),
+    "failure_class": (str, type(None)),
 }
 _TYPES: dict[str, tuple[type, ...]] = {
     "case": (str,),

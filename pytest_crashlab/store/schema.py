@@ -238,6 +238,7 @@ def later_columns() -> dict[str, pl.DataType]:
         **_usage_columns(),
         **_prompt_columns(),
         **_judge_columns(),
+        **_measured_columns(),
     }
 
 
@@ -284,6 +285,19 @@ def check_columns() -> dict[str, pl.DataType]:
         "why": pl.String(),
         "site": pl.String(),
         **_judge_columns(),
+        **_measured_columns(),
+    }
+
+
+def _measured_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {
+        "value": pl.Float64(),
+        "at_least": pl.Float64(),
+        "at_most": pl.Float64(),
+        "kind": pl.String(),
+        "failure_class": pl.String(),
     }
 
 
