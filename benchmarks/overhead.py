@@ -154,8 +154,8 @@ before, start = peak(), time.perf_counter()
 writer.seal(RunStatus.COMPLETED)
 brief = Brief(store=Path("store"), run_id=writer.run_id, status=RunStatus.COMPLETED, method="mid-p",
               margin=None, policy=Policy.REGRESSIONS, min_pass_rate=None, reason="named", reference="main",
-              bootstrapping=False, becomes_baseline=False, reports=(), summary_page=None, annotate=False, store_option="",
-              baseline_option="main", saving=False,
+              bootstrapping=False, becomes_baseline=False, reports=(), summary_page=None,
+              annotate=False, store_option="", baseline_option="main", saving=False,
               display=Display(width=80, color=False, encoding="utf-8", quiet=False))
 conclude(store, brief, baseline)
 print(json.dumps({"s": time.perf_counter() - start, "mb": peak() - before}))
