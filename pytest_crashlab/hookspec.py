@@ -55,7 +55,7 @@ def pytest_crashlab_gate_decided(run_id: str, exit_code: int, word: str | None) 
 
 
 @hookspec
-def pytest_crashlab_register_sandboxes() -> Sequence[Backend]:
+def pytest_crashlab_register_sandboxes() -> Sequence[Backend]:  # type: ignore[empty-body]
     """Give the backends of sandboxes that tests may ask for by name.
 
     What each of their methods does is said in ``pytest_crashlab.sandbox.base``. One that has the

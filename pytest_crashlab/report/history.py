@@ -58,10 +58,8 @@ class HistoryView:
 
 def history_line(run: StoredRun, case: str) -> HistoryLineView:
     """What ``run`` says of ``case``, which it planned."""
-    import polars as pl
-
-    plan = run.cases.row(by_predicate=pl.col("case") == case, named=True)
-    trials = run.trials.filter((pl.col("case") == case) & pl.col("deciding"))
+    plan = run.cases.filter(run.cases["case"] == case).row(0, named=True)
+    trials = run.trials.filter((run.trials["case"] == case) & run.trials["deciding"])
     kinds = dict(trials.select("trial", "kind").iter_rows())
     marks = "".join(_MARKS.get(kinds.get(n) or "", ".") for n in range(1, plan["planned"] + 1))
     return HistoryLineView(

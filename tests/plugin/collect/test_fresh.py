@@ -334,5 +334,7 @@ def test_who_kept_the_trials_finds_them_whole_after_the_session(pytester):
         """
     )
     result = pytester.runpython("runner.py")
-    result.stdout.fnmatch_lines(["kept: test_a True test_a [[]'tmp_path_factory', 'tmp_path', 'request'[]]"] * 2)
+    result.stdout.fnmatch_lines(
+        ["kept: test_a True test_a [[]'tmp_path_factory', 'tmp_path', 'request'[]]"] * 2
+    )
     result.stdout.fnmatch_lines(["at exit: test_it.py::test_a[[]trial1] test_it.py::test_a[[]trial2]"])
