@@ -37,7 +37,7 @@ class Check:
         at_least: float | None = None,
         at_most: float | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name.strip():
+        if not _is_text(name):
             raise ValueError(f"Check({name!r}) needs a name")
         if kind is not None and kind not in KINDS:
             raise ValueError(f"Check({name!r}, kind={kind!r}): the kind is one of {', '.join(KINDS)}")
@@ -53,11 +53,18 @@ class Check:
             object.__setattr__(self, field, value)
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def refuse_bounds(what: str, at_least: float | None, at_most: float | None) -> None:
     """Raise ``ValueError`` for bounds that no number can keep."""
     for name, bound in (("at_least", at_least), ("at_most", at_most)):
-        number = bound is None or (isinstance(bound, (int, float)) and not isinstance(bound, bool))
-        if not number or (bound is not None and not math.isfinite(bound)):
+        if bound is not None and not _is_number(bound):
             raise ValueError(f"{what}: {name}={bound!r} is no number")
     if at_least is not None and at_most is not None and at_least > at_most:
         raise ValueError(f"{what}: no number is at least {at_least:g} and at most {at_most:g}")
