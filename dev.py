@@ -145,9 +145,16 @@ def run(name: str, arguments: list[str]) -> int:
     return code
 
 
+def set_up(extras: list[str]) -> int:
+    """Install ``extras`` of pyproject.toml beside what is there, so that no test that needs them is skipped."""
+    prepare(tuple(extras))
+    return 0
+
+
 def main() -> int:
     """Read the command line and run."""
     lines = [f"  {name:7} {what}" for name, (what, _, _) in COMMANDS.items()]
+    lines.append(f"  {'setup':7} install extras of pyproject.toml that tests use: providers-test")
     lines.append(f"  {'ci':7} all that has to hold before a change lands (.ci/run)")
     parser = argparse.ArgumentParser(
         prog="dev.py",
@@ -155,12 +162,14 @@ def main() -> int:
         epilog="commands:\n" + "\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", choices=[*COMMANDS, "ci"], help=argparse.SUPPRESS)
+    parser.add_argument("command", choices=[*COMMANDS, "setup", "ci"], help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     options = parser.parse_args()
     try:
         if options.command == "ci":
             return subprocess.run(["bash", str(ROOT / ".ci" / "run")], check=False).returncode
+        if options.command == "setup":
+            return set_up(options.arguments)
         return run(options.command, options.arguments)
     except SetupError as error:
         say(str(error))
