@@ -15,10 +15,11 @@ class Tracebacks:
     """Makes the stored form of a failure; ``show_locals`` the values of local variables as well."""
 
     def __init__(self, config: pytest.Config, *, show_locals: bool) -> None:
-        option = config.option
+        # These are options of pytest's terminal, which a session may leave out.
+        shown = config.getoption("showlocals", default=False)
+        style = config.getoption("tbstyle", default="auto")
         self._locals = show_locals
-        shown: bool = option.showlocals
-        self._own = show_locals != shown or option.tbstyle not in _WHOLE
+        self._own = show_locals != shown or style not in _WHOLE
 
     def failure(
         self, item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException], report: pytest.TestReport

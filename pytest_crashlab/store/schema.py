@@ -230,16 +230,18 @@ def trial_columns() -> dict[str, pl.DataType]:
     }
 
 
-def later_columns() -> dict[str, pl.DataType]:
-    """Columns that tables of format 1 may lack: they came later, and are null where they are not."""
-    return {
-        **_vocabulary_columns(),
-        **_phase_columns(),
-        **_usage_columns(),
-        **_prompt_columns(),
-        **_judge_columns(),
-        **_measured_columns(),
-    }
+def later_columns(table: str) -> frozenset[str]:
+    """Columns that ``table`` (cases, trials, checks) of format 1 may lack: they came later.
+
+    They are null where they are not.
+    """
+    return frozenset(
+        {
+            "cases": _vocabulary_columns(),
+            "trials": {**_phase_columns(), **_usage_columns(), **_prompt_columns()},
+            "checks": {**_judge_columns(), **_measured_columns()},
+        }[table]
+    )
 
 
 def _usage_columns() -> dict[str, pl.DataType]:

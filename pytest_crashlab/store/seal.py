@@ -267,19 +267,22 @@ def read_tables(sources: dict[str, Any], where: str) -> Tables:
     Raises :class:`CorruptRun` for one that is missing, is no Parquet or lacks a column.
     """
     return Tables(
-        cases=_read_table(sources["cases"], case_columns(), f"{where}/cases.parquet"),
-        trials=_read_table(sources["trials"], trial_columns(), f"{where}/trials.parquet"),
-        checks=_read_table(sources["checks"], check_columns(), f"{where}/checks.parquet"),
+        cases=_read_table(sources, "cases", case_columns(), where),
+        trials=_read_table(sources, "trials", trial_columns(), where),
+        checks=_read_table(sources, "checks", check_columns(), where),
     )
 
 
-def _read_table(source: Any, columns: dict[str, pl.DataType], where: str) -> pl.DataFrame:
+def _read_table(
+    sources: dict[str, Any], table: str, columns: dict[str, pl.DataType], folder: str
+) -> pl.DataFrame:
     import polars as pl
 
+    where = f"{folder}/{table}.parquet"
     try:
-        frame = pl.read_parquet(source)
+        frame = pl.read_parquet(sources[table])
         lost = [name for name in columns if name not in frame.columns]
-        damaged = [name for name in lost if name not in later_columns()]
+        damaged = [name for name in lost if name not in later_columns(table)]
         if damaged:
             raise CorruptRun(f"{where} has no column {damaged[0]!r}; delete the run or restore the file.")
         frame = frame.with_columns(pl.lit(None).alias(name) for name in lost)

@@ -92,7 +92,7 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         cost_basis="estimated",
     )
     checks = [
-        CheckRow(name="amount", required=True, ok=True, why="read", site="t.py:9"),
+        CheckRow(name="amount", required=True, ok=True, why="read", site="t.py:9", kind="code"),
         CheckRow(name="style", required=False, ok=None),
     ]
     assert writer.append(full, checks)
@@ -135,9 +135,10 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "cost_basis": "estimated",
         "prompt": None,
     }
+    unmeasured = (None,) * 4  # judge, value, at_least, at_most
     assert sealed.checks.rows() == [
-        ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9", None),
-        ("t.py::test_a", 1, 1, "style", False, None, None, None, None),
+        ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9", *unmeasured, "code", None),
+        ("t.py::test_a", 1, 1, "style", False, None, None, None, *unmeasured, None, None),
     ]
     assert sealed.cases["case"].to_list() == ["t.py::test_a", "t.py::test_b"]
     assert sealed.cases["planned"].to_list() == [2, 2]
@@ -227,11 +228,12 @@ def test_a_corrupt_table_is_named(store, table, damage):
         store.load(manifest.id)
 
 
-def test_a_table_that_lacks_a_column_is_named(store):
+@pytest.mark.parametrize(("table", "column"), [("trials", "kind"), ("checks", "ok"), ("cases", "planned")])
+def test_a_table_that_lacks_a_column_is_named(store, table, column):
     manifest = record(store, {"a": ["passed"]})
-    path = store.paths.run(manifest.id).trials
-    store.load(manifest.id).trials.drop("kind").write_parquet(path)
-    with pytest.raises(CorruptRun, match=r"trials\.parquet has no column 'kind'"):
+    path = getattr(store.paths.run(manifest.id), table)
+    getattr(store.load(manifest.id), table).drop(column).write_parquet(path)
+    with pytest.raises(CorruptRun, match=rf"{table}\.parquet has no column '{column}'"):
         store.load(manifest.id)
 
 
