@@ -146,7 +146,7 @@ def run(name: str, arguments: list[str]) -> int:
 
 
 def set_up(extras: list[str]) -> int:
-    """Install ``extras`` of pyproject.toml beside what is there, so that no test that needs them is skipped."""
+    """Install ``extras`` of pyproject.toml beside what is there: tests that need them are not skipped."""
     prepare(tuple(extras))
     return 0
 

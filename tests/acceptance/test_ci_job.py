@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -134,24 +135,37 @@ def test_the_page_has_the_commands_that_are_run():
     assert len(commands()) >= 9
 
 
+# One process runs all, and imports what judges a run once.
+DRIVER = """
+import json, sys
+import polars, pytest, scipy.special
+from pytest_crashlab.cli import main
+for program, *arguments in json.load(sys.stdin):
+    code = pytest.main([*arguments]) if program == "pytest" else main(arguments)
+    print("\\nended", json.dumps([int(code), program, *arguments]))
+"""
+
+
 def test_the_commands_of_the_page_run(origin, tmp_path):
     """In one checkout, one after the other; none is refused as a usage error."""
     job = checkout(origin, tmp_path / "clone", branch="main", CRASHLAB_STORE=str(tmp_path / "store"))
     (job.folder / "tests").mkdir()
-    assert job.pytest("--trials=2", "--save-baseline=main").returncode == 0
     ordered = sorted(
         commands(), key=lambda command: ("baseline.crashrun" in command, "export" not in command)
     )
+    asked = [["pytest", "--trials=2", "--save-baseline=main"]]
     for command in ordered:
-        program, *arguments = shlex.split(command)
-        fewer = ["--trials=2" if word.startswith("--trials") else word for word in arguments]
-        if program == "pytest":
-            done = job.pytest(*fewer)
-        else:
-            done = job.run(
-                sys.executable,
-                "-c",
-                "from pytest_crashlab.cli import main; raise SystemExit(main())",
-                *arguments,
-            )
-        assert done.returncode in {0, 10}, f"{command}: {done.stdout}{done.stderr}"
+        words = shlex.split(command)
+        asked.append(["--trials=2" if word.startswith("--trials") else word for word in words])
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER],
+        input=json.dumps(asked),
+        cwd=job.folder,
+        env=job.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ended = [json.loads(line[6:]) for line in done.stdout.splitlines() if line.startswith("ended ")]
+    assert [command for _, *command in ended] == asked, done.stderr
+    assert {code for code, *_ in ended} <= {0, 10}, done.stdout

@@ -154,7 +154,7 @@ KINDS = [("-n0", "controller"), ("-n2", "controller"), ("-n2", "worker")]
 @pytest.mark.parametrize(("workers", "target"), KINDS, ids=" ".join)
 def test_a_few_kills(tmp_path: Path, workers: str, target: str) -> None:
     draw = random.Random(f"few {workers} {target}")
-    for number in range(4):
+    for number in range(2):
         one_kill(tmp_path / str(number), draw, workers=workers, target=target)
 
 
