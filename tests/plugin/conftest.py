@@ -90,6 +90,12 @@ def suite(request: pytest.FixtureRequest, pytester: pytest.Pytester) -> Suite:
     return Suite(pytester, request.param)
 
 
+@pytest.fixture(params=["-n0", "-n1"])
+def served(request: pytest.FixtureRequest, pytester: pytest.Pytester) -> Suite:
+    """A suite that is run here and by a worker, where how many workers makes no difference."""
+    return Suite(pytester, request.param)
+
+
 @pytest.fixture
 def single(pytester: pytest.Pytester) -> Suite:
     """A suite that is run in this process, where workers make no difference."""

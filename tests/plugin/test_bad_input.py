@@ -28,9 +28,9 @@ OPTIONS = [
 ]
 
 
-def refused(suite: Suite, *args: str) -> str:
+def refused(suite: Suite, *args: str, subprocess: bool = False) -> str:
     """The one sentence of a session that ends with exit 4 and no traceback."""
-    result = suite.run(*args, subprocess=True)
+    result = suite.run(*args, subprocess=subprocess)
     text = f"{result.stdout.str()}\n{result.stderr.str()}"
     assert result.ret == pytest.ExitCode.USAGE_ERROR, text
     assert "Traceback" not in text
@@ -45,6 +45,12 @@ def test_options(single: Suite, option: str, pattern: str) -> None:
     single.files(test_it="def test_it(): pass")
     sentence = refused(single, option)
     pytest.LineMatcher([sentence]).fnmatch_lines([pattern])
+
+
+def test_the_process_says_it_too(suite: Suite) -> None:
+    """What a shell and CI see."""
+    suite.files(test_it="def test_it(): pass")
+    assert "--trials=0" in refused(suite, "--trials=0", subprocess=True)
 
 
 def test_near_miss_of_a_name(single: Suite) -> None:
@@ -67,8 +73,16 @@ def test_near_miss_of_a_name(single: Suite) -> None:
         ("checks('amount')", "Check"),
     ],
 )
-def test_markers(suite: Suite, marker: str, words: str) -> None:
+def test_markers(single: Suite, marker: str, words: str) -> None:
     """The message names the file and the line."""
+    refuses_marker(single, marker, words)
+
+
+def test_markers_that_workers_find(suite: Suite) -> None:
+    refuses_marker(suite, "trials(0)", "trials")
+
+
+def refuses_marker(suite: Suite, marker: str, words: str) -> None:
     suite.files(
         test_it=f"""
         import pytest
@@ -97,27 +111,27 @@ def test_markers_of_others_are_left_alone(suite: Suite) -> None:
     suite.run("--trials=2", "--strict-markers").assert_outcomes(passed=2)
 
 
-def test_store_is_a_file(suite: Suite) -> None:
-    (suite.root / ".crashlab").write_text("not a folder")
-    suite.files(test_it="def test_it(): pass")
-    assert ".crashlab" in refused(suite, "--trials=2")
+def test_store_is_a_file(single: Suite) -> None:
+    (single.root / ".crashlab").write_text("not a folder")
+    single.files(test_it="def test_it(): pass")
+    assert ".crashlab" in refused(single, "--trials=2")
 
 
-def test_store_of_a_newer_format(suite: Suite) -> None:
-    suite.files(test_it="def test_it(): pass")
-    suite.run("--trials=2", "--baseline=main", "--save-baseline=main")
-    manifest = next((suite.root / ".crashlab").glob("runs/*/manifest.json"))
+def test_store_of_a_newer_format(single: Suite) -> None:
+    single.files(test_it="def test_it(): pass")
+    single.run("--trials=2", "--baseline=main", "--save-baseline=main")
+    manifest = next((single.root / ".crashlab").glob("runs/*/manifest.json"))
     manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 9'))
-    assert "format 9" in refused(suite, "--baseline=main")
+    assert "format 9" in refused(single, "--baseline=main")
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "trials.parquet", "cases.parquet"])
-def test_corrupt_baseline(suite: Suite, name: str) -> None:
+def test_corrupt_baseline(single: Suite, name: str) -> None:
     """A broken file of the baseline is never read as "no baseline yet"."""
-    suite.files(test_it="def test_it(): pass")
-    suite.run("--trials=2", "--baseline=main", "--save-baseline=main")
-    next((suite.root / ".crashlab").glob(f"runs/*/{name}")).write_text("{broken")
-    assert name in refused(suite, "--baseline=main")
+    single.files(test_it="def test_it(): pass")
+    single.run("--trials=2", "--baseline=main", "--save-baseline=main")
+    next((single.root / ".crashlab").glob(f"runs/*/{name}")).write_text("{broken")
+    assert name in refused(single, "--baseline=main")
 
 
 def test_no_case_in_common(suite: Suite) -> None:
@@ -136,5 +150,5 @@ def test_what_would_hide_or_double_trials_is_refused(pytester: pytest.Pytester, 
 
     suite = Suite(pytester, "-n2")
     suite.files(test_it="def test_it(): pass")
-    sentence = refused(suite, "--trials=2", option, "-p", "pytest_rerunfailures")
+    sentence = refused(suite, "--trials=2", option, "-p", "pytest_rerunfailures", subprocess=True)
     assert ("each" if "each" in option else "rerun") in sentence

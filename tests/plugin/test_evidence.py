@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 
+@pytest.fixture
+def suite(served: Suite) -> Suite:
+    """How many workers there are makes no difference here."""
+    return served
+
+
 def evidence(suite: Suite, case: str, trial: int = 1, attempt: int = 1) -> dict[str, Any] | None:
     """One attempt's evidence in the newest run."""
     return read_evidence(suite.store.paths.run(suite.runs()[0].id), case, trial, attempt)

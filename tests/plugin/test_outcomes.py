@@ -40,6 +40,12 @@ PLAIN = {
 }
 
 
+@pytest.fixture
+def suite(served: Suite) -> Suite:
+    """How many workers there are makes no difference here."""
+    return served
+
+
 def test_plain_tests(suite: Suite) -> None:
     """Each way a plain test can end has its label, the same with and without workers."""
     bodies = "\n".join(f"def test_{name}():\n    {body}" for name, (body, _) in PLAIN.items())

@@ -33,6 +33,12 @@ def test_case(i, request):
 ALL = {(i, trial) for i in range(3) for trial in (1, 2, 3)}
 
 
+@pytest.fixture
+def suite(served: Suite) -> Suite:
+    """How many workers there are makes no difference here."""
+    return served
+
+
 def ran(suite: Suite) -> list[tuple[int, int]]:
     """The trials that ran since the last look."""
     path = suite.root / "ran.txt"
