@@ -38,6 +38,12 @@ def run_apart(pytester, *arguments, first=""):
     return done.returncode, output + done.stderr, set(modules.split())
 
 
+def run_here(pytester, *arguments):
+    """A session in this interpreter, where its modules do not matter: (exit code, output)."""
+    result = pytester.runpytest_inprocess("-p", "pytest_crashlab.plugin", *arguments)
+    return result.ret, f"{result.stdout}{result.stderr}"
+
+
 def manifest(pytester):
     (path,) = pytester.path.glob(".crashlab/runs/*/manifest.json")
     return json.loads(path.read_text("utf-8"))
@@ -170,7 +176,7 @@ def test_a_marker_alone_starts_a_run(pytester):
     pytester.makepyfile(
         "import pytest\n@pytest.mark.trials(3)\ndef test_a(): pass\ndef test_b(): pass\ndef test_c(): pass"
     )
-    code, output, _ = run_apart(pytester, "-k", "not test_c")
+    code, output = run_here(pytester, "-k", "not test_c")
     assert code == 0
     assert "4 passed" in output
     assert "crashlab: 2 of 3 cases selected" in output
@@ -187,7 +193,7 @@ def test_durations_of_setups_are_still_there(pytester):
         def test_a(slow): pass
         """
     )
-    _, output, _ = run_apart(pytester, "--trials=2", "--durations=4", "--durations-min=0.01")
+    _, output = run_here(pytester, "--trials=2", "--durations=4", "--durations-min=0.01")
     assert output.count("s setup    test_durations_of_setups_are_still_there.py::test_a[trial") == 2
 
 
@@ -200,7 +206,7 @@ def test_a_plugin_that_has_a_letter_for_setups_is_asked(pytester):
         """
     )
     pytester.makepyfile("def test_a(): pass")
-    code, output, _ = run_apart(pytester, "--trials=2")
+    code, output = run_here(pytester, "--trials=2")
     assert code == 0
     assert "2 passed, 2 set up" in output
 
@@ -208,13 +214,13 @@ def test_a_plugin_that_has_a_letter_for_setups_is_asked(pytester):
 def test_a_passed_setup_is_counted_nowhere(pytester):
     """The counts at the end are the same whether or not the terminal was spared."""
     pytester.makepyfile("import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip()")
-    _, plain, _ = run_apart(pytester, "--trials=off")
-    _, spared, _ = run_apart(pytester, "--trials=2")
+    _, plain = run_here(pytester, "--trials=off")
+    _, spared = run_here(pytester, "--trials=2")
     assert "1 passed, 1 skipped" in plain
     assert "2 passed, 2 skipped" in spared
 
 
-@pytest.mark.parametrize("arguments", [("-n2",), ("-n2", "--crashlab-store=elsewhere")])
+@pytest.mark.parametrize("arguments", [("-n1",), ("-n1", "--crashlab-store=elsewhere")])
 def test_a_marker_that_workers_find_starts_a_run_on_the_controller(pytester, arguments):
     pytester.makepyfile(
         "import pytest\n@pytest.mark.trials(3)\ndef test_a(trial): trial.check('seeded', trial.seed)\n"
@@ -231,7 +237,7 @@ def test_a_marker_that_workers_find_starts_a_run_on_the_controller(pytester, arg
 
 
 def test_a_session_without_trials_leaves_xdists_controller_alone(suite):
-    code, output, modules = run_apart(suite, "-p", "xdist", "-n2")
+    code, output, modules = run_apart(suite, "-p", "xdist", "-n1")
     assert code == 1
     assert "1 failed, 1 passed" in output
     assert "pytest_crashlab.plugin.watch" in modules
@@ -240,7 +246,7 @@ def test_a_session_without_trials_leaves_xdists_controller_alone(suite):
 
 def test_what_a_marker_asks_for_is_refused_by_workers_in_one_sentence(pytester):
     pytester.makepyfile("import pytest\n@pytest.mark.trials(0)\ndef test_a(): pass\n")
-    code, output, _ = run_apart(pytester, "-p", "xdist", "-n2")
+    code, output = run_here(pytester, "-p", "xdist.plugin", "-n1")
     assert code == 4
     assert "write trials(5, min_passes=4)" in output
     assert "Traceback" not in output
