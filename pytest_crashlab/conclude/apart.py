@@ -52,6 +52,7 @@ def conclude_apart(brief: Brief, lock: int) -> Conclusion | None:
             stderr=subprocess.DEVNULL,
             check=False,
             pass_fds=(lock,),
+            env={"OPENBLAS_NUM_THREADS": "1", **os.environ},  # no matrices here; its threads cost a start
             process_group=0,  # Ctrl-C is for the session to handle
         )
     except OSError:
