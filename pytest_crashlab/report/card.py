@@ -61,7 +61,8 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
         return
     in_turn = "yes" if card.interleaved else "no"
     yield indented(f"Interleaved: {in_turn}. Noise between equal runs (A/A factor): {_noise(card)}.")
-    yield indented(text(card.honesty))
+    if card.word != "No verdict":
+        yield indented(text(card.honesty))
     if card.comparisons is not None and card.expected_false_alarms is not None:
         alarms = f"{card.expected_false_alarms:.{1 if card.expected_false_alarms >= _ONE_DIGIT else 2}f}"
         yield indented(

@@ -194,7 +194,8 @@ def _details(card: views.VerdictView) -> Iterator[str]:
     )
     if card.claim_text is not None:
         yield f"- {inert(card.claim_text)}"
-    yield f"- {inert(card.honesty)}"
+    if card.word != "No verdict":
+        yield f"- {inert(card.honesty)}"
     yield ""
     deltas = [delta for delta in card.deltas if delta.a is not None or delta.b is not None]
     if deltas:

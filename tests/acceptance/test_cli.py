@@ -247,7 +247,8 @@ def test_view_of_a_case_says_what_each_trial_said(own, ok, refused):
     record(store, {"t.py::t": "PPPPP"}, run_id="20261128T063300Z-right2")
     record(store, {"t.py::t": "P.FFF"}, rows=[failed], run_id="20261129T063300Z-wrong2")
     out = ok(own, "view", "wrong2", "--case", "t.py::t")
-    assert "  trial 2: failed at t.py:7 in 0.50 s\n    AssertionError: 41 is not 42\n    assert 41" in out
+    failed_at = "  trial 2: failed at t.py:7 in 0.50 s\n    The target failed while it ran.\n"
+    assert failed_at + "    AssertionError: 41 is not 42\n    assert 41" in out
     assert out.count("trial ") == 5
     assert "has no case t.py; did you mean t.py::t?" in refused(own, "view", "wrong2", "--case", "t.py")
     assert refused(own, "view", "wrong2", "--case", "t.py::t[trial2]").endswith(
@@ -416,7 +417,7 @@ def test_gate_as_json_and_junit(shared, tmp_path, ok):
         (("gate",), "the following arguments are required: RUN"),
         (("nonsense",), "invalid choice: 'nonsense'"),
         ((), "the following arguments are required: VERB"),
-        (("runs", "--limit", "few"), "argument --limit: invalid int value: 'few'"),
+        (("runs", "--limit", "few"), "--limit=few is no whole number from 0 to 1000000"),
         (("view", "../../etc/passwd"), "cannot be a run id"),
         (("view", "missing.crashrun"), "missing.crashrun cannot be read"),
         (("view", "x\x1b[31m"), r"'x\x1b[31m' cannot be a run id"),

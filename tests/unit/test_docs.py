@@ -54,7 +54,7 @@ def test_command_line_names_every_verb():
 
 
 def test_outcomes_names_every_instrument_label():
-    text = page("outcomes.md").split("## Instrument labels")[1]
+    text = page("outcomes.md").split("## Instrument labels")[1].partition("\n## ")[0]
     assert set(re.findall(r"`(\w+)`", text)) == set(INSTRUMENT_OUTCOMES)
 
 
