@@ -10,6 +10,8 @@ from pytest_crashlab.records.outcome import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import polars as pl
+
     from pytest_crashlab.store import StoredRun
 
 
@@ -151,6 +153,17 @@ def count_cases(run: StoredRun) -> RunCounts:
         pl.col(*_SUMS).fill_null(0)
     )
     return RunCounts(cases=tuple(_count(row) for row in table.select(*_COLUMNS).iter_rows()))
+
+
+def scheduled_checks(run: StoredRun) -> pl.DataFrame:
+    """The rows of checks of the deciding attempts, those of excluded trials left out."""
+    import polars as pl
+
+    scheduled = run.trials.filter(
+        pl.col("deciding") & pl.col("kind").cast(pl.String).ne_missing(Kind.EXCLUDED.value)
+    )
+    key = ["case", "trial", "attempt"]
+    return run.checks.join(scheduled.select(key), on=key)
 
 
 def _count(row: tuple[Any, ...]) -> CaseCount:

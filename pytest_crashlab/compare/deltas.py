@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_crashlab.compare import usage
+from pytest_crashlab.compare.counts import scheduled_checks
 from pytest_crashlab.records.comparison import Delta
 from pytest_crashlab.stats import holm, paired_t, paired_verdict, quantile_change
 from pytest_crashlab.stats.mover import conditional_mover
@@ -120,10 +121,9 @@ def _check_sums(run: StoredRun, cases: Sequence[str]) -> dict[tuple[str, str], _
 
     if run.checks.is_empty():
         return {}
-    deciding = run.trials.filter(pl.col("deciding")).select("case", "trial", "attempt")
     wanted = pl.Series(cases, dtype=pl.String)
     sums = (
-        run.checks.join(deciding, on=["case", "trial", "attempt"])
+        scheduled_checks(run)
         .filter(pl.col("ok").is_not_null() & pl.col("case").is_in(wanted.implode()))
         .group_by("name", "case")
         .agg(passed=pl.col("ok").sum(), evaluated=pl.len())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_crashlab.compare.counts import count_cases
+from pytest_crashlab.compare.counts import count_cases, scheduled_checks
 from pytest_crashlab.records.outcome import Kind
 from pytest_crashlab.stats import (
     disagreement,
@@ -176,10 +176,9 @@ def _criteria(run: StoredRun, counts: RunCounts) -> tuple[Ratio, ...]:
 
     if run.checks.is_empty():
         return ()
-    deciding = run.trials.filter(pl.col("deciding")).select("case", "trial", "attempt")
     planned = pl.Series([c.case for c in counts], dtype=pl.String)
     sums = (
-        run.checks.join(deciding, on=["case", "trial", "attempt"])
+        scheduled_checks(run)
         .filter(pl.col("ok").is_not_null() & pl.col("case").is_in(planned.implode()))
         .group_by("name", "case", maintain_order=True)
         .agg(passed=pl.col("ok").sum(), evaluated=pl.len())

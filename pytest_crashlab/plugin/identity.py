@@ -48,12 +48,13 @@ class Identity:
         """Return the digest of what makes ``item`` pass, None where its source cannot be found.
 
         It covers the test function from ``def`` on without decorators and comments (of a doctest
-        the examples, of other items the type), the threshold and the required checks.
+        the examples, of other items the type), the threshold and the required checks with their kinds
+        and bounds.
         """
         source = self._judge(item)
         if source is None:
             return None
-        required = sorted(check.name for check in checks if check.required)
+        required = sorted(_criterion(check) for check in checks if check.required)
         return digest("rule", source, f"min_passes={min_passes}", *required)
 
     def _judge(self, item: pytest.Item) -> str | None:
@@ -75,6 +76,12 @@ class Identity:
             self._files[code.co_filename] = _Source.read(code.co_filename)
         source = self._files[code.co_filename]
         return None if source is None else source.function(code.co_name, code.co_firstlineno)
+
+
+def _criterion(check: Check) -> str:
+    """What of a required check decides: its name, and its kind and bounds where it has them."""
+    parts = (("kind", check.kind), ("at_least", check.at_least), ("at_most", check.at_most))
+    return " ".join([check.name, *(f"{name}={value}" for name, value in parts if value is not None)])
 
 
 class _Source:

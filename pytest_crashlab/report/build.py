@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.compare.history import FALSE_ALARM
 from pytest_crashlab.compare.policies import headline
 from pytest_crashlab.report import views
+from pytest_crashlab.report.checks import CheckLineView
 from pytest_crashlab.report.facts import run_facts
 from pytest_crashlab.report.messages import first_messages
 from pytest_crashlab.store.amendments import amendment_lines
@@ -61,6 +62,7 @@ def session_summary(
     """
     # Here, since a list of runs is drawn without numpy.
     from pytest_crashlab.compare.anomalies import anomalies
+    from pytest_crashlab.compare.checks import check_summaries
     from pytest_crashlab.compare.usage import run_usage
     from pytest_crashlab.compare.vocabulary import vocabulary_findings
 
@@ -103,6 +105,10 @@ def session_summary(
         usage=tuple(
             views.UsageView(**{field.name: getattr(used, field.name) for field in fields(views.UsageView)})
             for used in run_usage(run)
+        ),
+        checks=tuple(
+            CheckLineView(**{field.name: getattr(found, field.name) for field in fields(CheckLineView)})
+            for found in check_summaries(run, counts)
         ),
         anomalies=tuple(views.ReasonView(code=a.code, text=a.text) for a in anomalies(run, scanned=scanned)),
         silenced=tuple(

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.report.card import rates_line
+from pytest_crashlab.report.checks import mean_interval, measured_of
 from pytest_crashlab.report.figures import (
     DASH,
     amount,
     change,
     change_interval,
+    digits,
     percent,
     percent_interval,
     points_interval,
@@ -228,6 +230,12 @@ def _numbers(view: views.SessionView) -> Iterator[str]:
             f"| {inert(line.name)} | {percent(line.value)} | {percent_interval(line.low, line.high)} "
             f"| {inert(of)} |"
         )
+    for check in view.checks:
+        if check.mean is not None:
+            yield (
+                f"| check {inert(check.name)}, mean | {digits(check.mean)} | {mean_interval(check)} "
+                f"| {measured_of(check)} |"
+            )
     for point in view.repeats.pass_hat[-1:]:
         yield (
             f"| pass^{point.j} | {percent(point.value)} | {percent_interval(point.low, point.high)} "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count
-from pytest_crashlab.report import card, usage
+from pytest_crashlab.report import card, checks, usage
 from pytest_crashlab.report.card import names
 from pytest_crashlab.report.figures import percent, percent_interval, text
 from pytest_crashlab.report.layout import columns, draw, indented, unbroken
@@ -53,6 +53,9 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
     if full:
         yield ""
         yield from _rates(view)
+        if view.checks:
+            yield ""
+            yield from checks.table(view.checks)
         yield ""
         yield from _repeats(view)
         yield ""
@@ -166,9 +169,12 @@ def _pass_rate(view: views.SessionView) -> Iterator[RenderableType]:
 
 
 def _rates(view: views.SessionView) -> Iterator[RenderableType]:
+    """Those of the run; those of its checks have a table of their own."""
+    of_checks = {f"check {check.name}" for check in view.checks}
+    rates = [rate for rate in view.rates if rate.name not in of_checks]
     yield "Rates"
     yield columns(
-        [("rate", "value", "95 %, new cases", "of"), *(_rate(rate) for rate in view.rates)],
+        [("rate", "value", "95 %, new cases", "of"), *(_rate(rate) for rate in rates)],
         right=(1,),
         wrap=3,
     )

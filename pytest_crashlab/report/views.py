@@ -7,6 +7,10 @@ they were recorded, and neutralising them is each renderer's business.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_crashlab.report.checks import CheckLineView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,6 +339,7 @@ class SessionView:
     usage: tuple[UsageView, ...]
     anomalies: tuple[ReasonView, ...]
     silenced: tuple[ReasonView, ...] = ()
+    checks: tuple[CheckLineView, ...] = ()
     scheduled: int
     decided: int
     undecided: int

@@ -42,14 +42,18 @@ async def test_c(): assert 1
 
 @pytest.fixture
 def rules(pytester, session):
-    """The pass rule of each case when the file holds ``source``."""
+    """The pass rules of the cases of each source, all collected in one session."""
 
-    def run(source, *args):
-        path = pytester.path / "test_it.py"
-        path.write_text(source, encoding="utf-8")
-        ran = session("-p", "_hypothesis_pytestplugin", "--collect-only", "test_it.py", *args, k=1)
+    def run(*sources, args=()):
+        for number, source in enumerate(sources):
+            (pytester.path / f"test_it{number}.py").write_text(source, encoding="utf-8")
+        ran = session("-p", "_hypothesis_pytestplugin", "--collect-only", *args, k=1)
         assert ran.result.ret == 0
-        return {case[0].rpartition("::")[2]: case[3] for case in ran.plan["cases"]}
+        found = [{} for _ in sources]
+        for case in ran.plan["cases"]:
+            file, _, name = case[0].partition("::")
+            found[int(file.removeprefix("test_it").removesuffix(".py"))][name.rpartition("::")[2]] = case[3]
+        return found
 
     return run
 
@@ -59,60 +63,66 @@ def changed(before, after):
     return {case for case in before if before[case] != after[case]}
 
 
+def variants(replacements):
+    """BASE, and BASE with each of the replacements made."""
+    yield BASE
+    for old, new in replacements:
+        assert old in BASE
+        yield BASE.replace(old, new)
+
+
 def test_every_kind_of_function_has_a_pass_rule(rules):
-    base = rules(BASE)
+    (base,) = rules(BASE)
     assert base.keys() == {"test_a[1]", "test_a[2]", "test_m", "test_h", "test_s", "test_c"}
     assert None not in base.values()
     assert base["test_a[1]"] == base["test_a[2]"]
     assert len(set(base.values())) == 5
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("def helper(): return 1", "# a comment\n\n\ndef helper(): return 1 + 0"),
-        ("def test_a(x):\n", "# why\ndef test_a(x):  # so\n    # more\n\n"),
-        (
-            'assert helper() == 1, "a # in a string"',
-            'assert helper() == 1, "a # in a string"   # really\n\n    # end\n',
-        ),
-        (
-            '@pytest.mark.parametrize("x", [1, 2])',
-            '@pytest.mark.parametrize("x", [2, 1])\n@pytest.mark.filterwarnings("default")',
-        ),
-        ("async def test_c(): assert 1", "async def test_c(): assert 1\n\n\n"),
-        ("        assert True\n", "        assert True  \n\n"),
-        ('@mock.patch("os.getcwd")', '@mock.patch("os.getpid")'),
-    ],
-)
-def test_comments_decorators_and_other_code_are_no_pass_rule(rules, old, new):
-    assert old in BASE
-    assert changed(rules(BASE), rules(BASE.replace(old, new))) == set()
+UNCHANGED = [
+    ("def helper(): return 1", "# a comment\n\n\ndef helper(): return 1 + 0"),
+    ("def test_a(x):\n", "# why\ndef test_a(x):  # so\n    # more\n\n"),
+    (
+        'assert helper() == 1, "a # in a string"',
+        'assert helper() == 1, "a # in a string"   # really\n\n    # end\n',
+    ),
+    (
+        '@pytest.mark.parametrize("x", [1, 2])',
+        '@pytest.mark.parametrize("x", [2, 1])\n@pytest.mark.filterwarnings("default")',
+    ),
+    ("async def test_c(): assert 1", "async def test_c(): assert 1\n\n\n"),
+    ("        assert True\n", "        assert True  \n\n"),
+    ('@mock.patch("os.getcwd")', '@mock.patch("os.getpid")'),
+]
+
+
+def test_comments_decorators_and_other_code_are_no_pass_rule(rules):
+    base, *found = rules(*variants((old, new) for old, new in UNCHANGED))
+    assert [changed(base, rule) for rule in found] == [set()] * len(UNCHANGED)
 
 
 def test_a_function_may_move_to_another_margin(rules):
     flat = "def test_a():\n    for x in [1]:\n        assert x\n"
     deep = "if True:\n    def test_a():\n        for x in [1]:\n            assert x\n"
-    assert changed(rules(flat), rules(deep)) == set()
+    assert changed(*rules(flat, deep)) == set()
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "cases"),
-    [
-        ("assert helper() == 1", "assert helper() >= 1", {"test_a[1]", "test_a[2]"}),
-        ('"a # in a string"', '"a # in a strinG"', {"test_a[1]", "test_a[2]"}),
-        ("    a   # no comment\n", "    a   # No comment\n", {"test_a[1]", "test_a[2]"}),
-        ("    a   # no comment\n\n", "    a   # no comment\n", {"test_a[1]", "test_a[2]"}),
-        ("    a   # no comment\n", "    a   # no comment \n", {"test_a[1]", "test_a[2]"}),
-        ("        assert True", "        assert 1", {"test_m"}),
-        ("assert x == x", "assert x <= x", {"test_h"}),
-        ("def test_s(): pass", "def test_s(): assert 1", {"test_s"}),
-        ("def test_c(): assert 1", "def test_c(): assert 2", {"test_c"}),
-    ],
-)
-def test_the_function_s_own_source_is_its_pass_rule(rules, old, new, cases):
-    assert old in BASE
-    assert changed(rules(BASE), rules(BASE.replace(old, new))) == cases
+CHANGED = [
+    ("assert helper() == 1", "assert helper() >= 1", {"test_a[1]", "test_a[2]"}),
+    ('"a # in a string"', '"a # in a strinG"', {"test_a[1]", "test_a[2]"}),
+    ("    a   # no comment\n", "    a   # No comment\n", {"test_a[1]", "test_a[2]"}),
+    ("    a   # no comment\n\n", "    a   # no comment\n", {"test_a[1]", "test_a[2]"}),
+    ("    a   # no comment\n", "    a   # no comment \n", {"test_a[1]", "test_a[2]"}),
+    ("        assert True", "        assert 1", {"test_m"}),
+    ("assert x == x", "assert x <= x", {"test_h"}),
+    ("def test_s(): pass", "def test_s(): assert 1", {"test_s"}),
+    ("def test_c(): assert 1", "def test_c(): assert 2", {"test_c"}),
+]
+
+
+def test_the_function_s_own_source_is_its_pass_rule(rules):
+    base, *found = rules(*variants((old, new) for old, new, _ in CHANGED))
+    assert [changed(base, rule) for rule in found] == [cases for *_, cases in CHANGED]
 
 
 def test_thresholds_and_required_checks_are_part_of_the_pass_rule(rules):
@@ -121,22 +131,46 @@ def test_thresholds_and_required_checks_are_part_of_the_pass_rule(rules):
         "@pytest.mark.crashlab(trials=1, min_passes={})\n@pytest.mark.checks({})\ndef test_a(): pass\n"
     )
     a, b, optional = ('Check("a", must="x")', 'Check("b", must="x")', 'Check("b", must="x", required=False)')
-    found = [
-        rules(source.format(threshold, checks))["test_a"]
-        for threshold, checks in ((1, a), (0, a), (1, f"{a}, {b}"), (1, f"{b}, {a}"), (1, f"{a}, {optional}"))
-    ]
+    judged = ((1, a), (0, a), (1, f"{a}, {b}"), (1, f"{b}, {a}"), (1, f"{a}, {optional}"))
+    found = [rule["test_a"] for rule in rules(*(source.format(*by) for by in judged))]
     assert found[0] == found[4]
     assert found[2] == found[3]
     assert len(set(found)) == 3
 
 
+def test_kinds_and_bounds_of_required_checks_are_part_of_the_pass_rule(rules):
+    checks = {
+        "plain": "",
+        "words": 'kind="judge"',
+        "low": "at_least=0.5",
+        "high": "at_most=0.5",
+        "higher": "at_least=0.6",
+        "soft": "at_least=0.6, required=False",
+        "same": "at_least=0.5",
+    }
+    source = (
+        "import pytest\nfrom pytest_crashlab import Check\n"
+        '@pytest.mark.checks(Check("a", must="x", {}))\ndef test_a(): pass\n'
+    )
+    found = rules(*(source.format(check) for check in checks.values()))
+    rule = {name: its["test_a"] for name, its in zip(checks, found, strict=True)}
+    assert rule.pop("same") == rule["low"]
+    assert len(set(rule.values())) == len(rule)
+
+
 def test_doctests_custom_items_and_unknown_functions(rules, pytester):
     doctest = 'def a():\n    """\n    {}\n    >>> 1 + 1{}\n    2\n    """\n'
-    first = rules(doctest.format("Text.", ""), "--doctest-modules")
-    assert changed(first, rules(doctest.format("Other text.", ""), "--doctest-modules")) == set()
-    assert len(changed(first, rules(doctest.format("", " + 0"), "--doctest-modules"))) == 1
+    texts = ("Text.", ""), ("Other text.", ""), ("", " + 0")
+    first, other_text, other_code = (
+        list(rule.values())
+        for rule in rules(*(doctest.format(*t) for t in texts), args=["--doctest-modules"])
+    )
+    assert len(first) == 1
+    assert first == other_text != other_code
+    for number in range(len(texts)):
+        (pytester.path / f"test_it{number}.py").unlink()
     made = "exec('def test_a(): pass')\ntest_b = lambda: None\n"
-    assert rules(made) == {"test_a": None, "test_b": None}
+    assert rules(made) == [{"test_a": None, "test_b": None}]
 
 
 def test_a_file_and_a_line_are_counted_from_one(session, pytester):
