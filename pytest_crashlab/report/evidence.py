@@ -36,6 +36,11 @@ class CheckView:
     site: str | None
     judge: str | None
     seen: dict[str, Any]
+    kind: str | None = None
+    value: float | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    failure_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +101,9 @@ def _phases(row: Mapping[str, Any]) -> tuple[PhaseView, ...]:
     return tuple(PhaseView(name=name, seconds=seconds) for name, seconds in told if seconds is not None)
 
 
+_MEASURED = ("kind", "value", "at_least", "at_most", "failure_class")
+
+
 def _checks(run: StoredRun, row: Mapping[str, Any], seen: dict[str, Any]) -> tuple[CheckView, ...]:
     table = run.checks
     mine = table.filter(
@@ -112,6 +120,7 @@ def _checks(run: StoredRun, row: Mapping[str, Any], seen: dict[str, Any]) -> tup
             site=check["site"],
             judge=check["judge"],
             seen=found if isinstance(found := seen.get(check["name"]), dict) else {},
+            **{name: check[name] for name in _MEASURED},
         )
         for check in mine.iter_rows(named=True)
     )

@@ -70,8 +70,14 @@ def _check(check: CheckView) -> Iterator[str]:
     at = f" at {text(check.site)}" if check.site else ""
     wanted = "required" if check.required else "not required"
     yield from ("", f"Check {text(check.name)} ({wanted}): {_WORDS[check.ok]}{at}{judge}")
+    if check.value is not None:
+        bounds = (("at least", check.at_least), ("at most", check.at_most))
+        asked = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+        yield f"  measured {check.value:g}; asked {asked or 'nothing'}"
     if check.why:
         yield f"  {text(check.why)}"
+    if check.failure_class and check.ok is False:
+        yield f"  failure class {text(check.failure_class)}"
     for name, value in check.seen.items():
         first, *rest = list(_value_lines(value)) or [""]
         yield f"  {text(name)}: {first}"

@@ -41,7 +41,10 @@ DOCUMENT = {
 
 def fill(root, status=RunStatus.COMPLETED):
     store = Store.open(root, create=True)
-    checks = [CheckRow(name="amount", required=True, ok=False, why="from the row", site="test_agent.py:9")]
+    checks = [
+        CheckRow(name="amount", required=True, ok=False, why="from the row", site="test_agent.py:9"),
+        CheckRow(name="speed", required=False, ok=False, value=9.5, at_most=2.0, failure_class="slow"),
+    ]
     failed = row(CASE, 2, "F", t=3.0, horizon=20.0, t_unit="turns", message="it is cut he…")
     again = row(CASE, 3, "E", start=START + 50, record_error="teardown_error: x")
     decided = row(CASE, 3, "P", attempt=2, start=START + 60)
@@ -95,6 +98,7 @@ def test_a_trial_is_shown_with_what_was_kept(store, view):
     assert parts[1:] == [
         "Why",
         "Check amount (required): does not hold at test_agent.py:9",
+        "Check speed (not required): does not hold",
         "Input",
         "Output",
         "Exception in call",
@@ -107,6 +111,8 @@ def test_a_trial_is_shown_with_what_was_kept(store, view):
     for line in (
         "  check 'amount': read from the order row",
         "  from the row",
+        "  measured 9.5; asked at most 2",
+        "  failure class slow",
         "  expected: 30",
         "  observed: {",
         '    "order": 42',
