@@ -28,7 +28,8 @@ class WorkerCluster:
 
     ``worker`` the process that differs most; ``failures`` of its ``trials`` in the ``cases`` that both
     passed and failed and ran in several processes; ``expected`` failures if the process did not
-    matter; ``p`` of the permutation test; ``workers`` how many processes there were.
+    matter; ``p`` of the permutation test; ``workers`` how many processes there were; ``fresh`` whether
+    each round of trials had processes of its own.
     """
 
     worker: str
@@ -38,15 +39,21 @@ class WorkerCluster:
     cases: int
     workers: int
     p: float
+    fresh: bool = False
 
     @property
     def sentence(self) -> str:
         """What was found, what it means for the numbers, and what to do."""
+        advice = (
+            "The processes were fresh in each round, so look for what else one had to itself: a server, a "
+            "port, its time."
+            if self.fresh
+            else "--crashlab-isolation=round, fresh processes for each round, tells it from the target."
+        )
         return (
             f"{_OPENING}: {self.worker} failed {self.failures} of {count(self.trials, 'trial')} where "
             f"{self.expected:.1f} are expected (p = {max(self.p, 0.0001):.4f}); trials of one process share "
-            "its module state, caches and hash seed, so intervals may be too narrow. "
-            "--crashlab-isolation=round, fresh processes for each round of trials, tells it from the target."
+            f"its module state, caches and hash seed, so intervals may be too narrow. {advice}"
         )
 
 
@@ -94,6 +101,7 @@ def worker_cluster(run: StoredRun) -> WorkerCluster | None:
         cases=int(case[-1]) + 1,
         workers=len(names),
         p=p,
+        fresh=run.manifest.isolation == "round",
     )
 
 

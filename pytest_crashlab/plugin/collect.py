@@ -98,8 +98,7 @@ def expand(
     for item in items:
         spec = spec_for(item)
         location = item.location
-        group = compat.xdist_group(item) if grouped else ""
-        case_id = item.nodeid.removesuffix(group) if group else item.nodeid
+        case_id = compat.collected_id(item, grouped=grouped)
         count = spec.k
         make: Callable[[], pytest.Item] | None = None
         reason = "another test has the same id" if case_id in cases else None
@@ -119,6 +118,7 @@ def expand(
         case = cases.setdefault(case_id, _plan(item, case_id, count, spec, identity))
         # An id of the user's that reads like a trial's gets a trial even where there is only one.
         suffixed = count > 1 or compat.case_id_of(case_id)[1] is not None
+        group = compat.xdist_group(item) if grouped else ""
         trials = [item] if make is None else [make() for _ in range(count)]
         for number, trial in enumerate(trials, start=1):
             if suffixed:

@@ -48,6 +48,12 @@ def is_grouped(config: pytest.Config) -> bool:
     )
 
 
+def collected_id(item: pytest.Item, *, grouped: bool) -> str:
+    """The id of a case that was collected, without the group that xdist may have added by now."""
+    group = xdist_group(item) if grouped else ""
+    return item.nodeid.removesuffix(group) if group else item.nodeid
+
+
 def xdist_group(item: pytest.Item) -> str:
     """Return the group suffix that xdist gives ``item`` under ``--dist loadgroup``, or ""."""
     names = {

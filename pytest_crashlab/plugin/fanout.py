@@ -14,6 +14,7 @@ import pytest
 
 from pytest_crashlab.errors import CrashlabError, UsageError
 from pytest_crashlab.plugin import collect, gating, process, resume, workers
+from pytest_crashlab.plugin.compat import collected_id, is_grouped
 from pytest_crashlab.plugin.keys import DATASETS_NAME, TRIAL_KEY
 from pytest_crashlab.plugin.marker_names import MARKERS
 from pytest_crashlab.plugin.markers import Markers, TrialSpec, resolve_trials
@@ -154,7 +155,7 @@ class Fanout:
 
     def _spec(self, item: pytest.Item, baseline_k: int | None, planned: dict[str, CasePlan]) -> TrialSpec:
         """How often ``item`` runs; refuses its markers now rather than in its first trial."""
-        before = planned.get(item.nodeid)
+        before = planned.get(collected_id(item, grouped=is_grouped(self._config))) if planned else None
         if before is None and not any(mark.name in MARKERS for mark in item.iter_markers()):
             spec = self._unmarked(baseline_k)
             if self._vocabularies.only_markers:
@@ -225,10 +226,11 @@ def _refuse_strangers(cases: list[CasePlan], gate: gating.GatedCases) -> None:
 
 def _leave_out(items: list[pytest.Item], planned: set[str]) -> None:
     """Deselect what a resumed run of selected cases has nothing to do with."""
-    others = [item for item in items if item.nodeid not in planned]
+    grouped = bool(items) and is_grouped(items[0].config)
+    others = [item for item in items if collected_id(item, grouped=grouped) not in planned]
     if others:
         items[0].config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item.nodeid in planned]
+        items[:] = [item for item in items if collected_id(item, grouped=grouped) in planned]
 
 
 def _is_decided(item: pytest.Item, rest: resume.Remaining) -> bool:

@@ -58,7 +58,7 @@ def new_manifest(session: RunSession) -> Manifest:
         prompt=settings.prompt,
         external_id=None if settings.external_id is None else clean(settings.external_id),
         argv=[clean(str(argument)) for argument in session.config.invocation_params.args],
-        trial_order=settings.order,
+        trial_order=session.order,
         isolation=settings.isolation,
         seed=session.seed,
         seed_source="baseline" if settings.shared_seed else "drawn" if settings.seed is None else "given",

@@ -8,6 +8,7 @@ So no two trials of a case share a process.
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,12 @@ def refuse(config: pytest.Config, order: str) -> None:
             f"{OPTION} deals out the trials of a round itself, as --dist load does; "
             f"leave --dist {option.dist} out"
         )
+    if len({re.sub(r"^\d+\*", "", str(spec)) for spec in option.tx or ()}) > 1:
+        raise UsageError(f"{OPTION} starts the same workers again for each round; give --tx of one kind")
     if order == "cases":
         raise UsageError(
-            f"{OPTION} runs a trial of every case before the next one; leave --trial-order=cases out"
+            f"{OPTION} runs a trial of every case before the next one; "
+            "leave --trial-order=cases, --sw, --ff and --nf out"
         )
 
 

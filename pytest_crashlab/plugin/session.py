@@ -10,6 +10,7 @@ from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.configuration import stored_config
 from pytest_crashlab.plugin.fanout import Selection
+from pytest_crashlab.plugin.ordering import effective_order
 from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recorder import Recorder
 from pytest_crashlab.plugin.redacting import without_secrets
@@ -55,7 +56,7 @@ class RunSession:
         self.settings = settings
         self.seed = seed
         self.run_id = run_id or new_run_id()
-        self.order = settings.order
+        self.order = effective_order(config, settings.order)
         self.remaining: resume.Remaining | None = None
         self.started = False
         self.store: Store | None = None
@@ -78,7 +79,7 @@ class RunSession:
         """Open the store and resolve the baseline; raises ``UsageError`` where that cannot be."""
         conflicts.refuse(self.config)
         if self.settings.isolation == "round":
-            rounds.refuse(self.config, self.settings.order)
+            rounds.refuse(self.config, self.order)
         from pytest_crashlab.store.runs import Store
 
         self.started = True
@@ -110,7 +111,7 @@ class RunSession:
         rounds.refuse_shared(found, self.settings.isolation)
         self.run_id = found.id
         self.seed = self.seed if found.seed is None else found.seed
-        self.order = cast("Order", found.trial_order or self.order)
+        self.order = effective_order(self.config, cast("Order", found.trial_order or self.order))
         self.remaining = resume.remaining(store, found)
         before = found.baseline or {}
         if self.settings.baseline is not None or before.get("id") is None:

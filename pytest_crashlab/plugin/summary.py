@@ -46,6 +46,11 @@ def header_lines(session: RunSession) -> list[str]:
         )
     if session.started:
         lines += rounds.header(session.settings.isolation)
+        if session.order != session.settings.order:
+            lines.append(
+                "crashlab: trials run case by case, since --sw, --ff and --nf name an order of cases; "
+                "failures that cluster in time cannot be told from those of single cases"
+            )
     line, resolution = baseline_line(session), session.resolution
     if line is not None and resolution is not None:
         lines += [f"crashlab: {line}", *(f"crashlab: note: {note.text}" for note in resolution.notes)]

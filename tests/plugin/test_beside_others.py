@@ -75,3 +75,15 @@ def test_worksteal_and_plain_pytest_agree_on_counts(suite: Suite) -> None:
     )
     suite.run().assert_outcomes(passed=6, failed=1)
     suite.run("--trials=3").assert_outcomes(passed=18, failed=3)
+
+
+@pytest.mark.parametrize("option", ["--ff", "--sw", "--nf"])
+def test_the_order_that_was_followed_is_told_and_kept(single: Suite, option: str) -> None:
+    single.files(test_it="def test_a(): pass\ndef test_b(): pass")
+    result = single.run("--trials=2", option)
+    result.stdout.fnmatch_lines(["crashlab: trials run case by case, since --sw, --ff and --nf name*"])
+    assert single.runs()[0].trial_order == "cases"
+    assert list(single.last().trials["trial"]) == [1, 2, 1, 2]
+    plain = single.run("--trials=2")
+    assert "case by case" not in plain.stdout.str()
+    assert single.runs()[0].trial_order == "rounds"

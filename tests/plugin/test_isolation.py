@@ -197,7 +197,8 @@ def test_workers_of_a_round_that_is_over_are_gone(workers: Suite) -> None:
         (["-n0"], "gives each round of trials worker processes of its own; add -n 1 or more"),
         (["--dist=loadfile"], "leave --dist loadfile out"),
         (["--dist=worksteal"], "leave --dist worksteal out"),
-        (["--trial-order=cases"], "leave --trial-order=cases out"),
+        (["--trial-order=cases"], "leave --trial-order=cases, --sw, --ff and --nf out"),
+        (["--ff"], "leave --trial-order=cases, --sw, --ff and --nf out"),
         (["--crashlab-isolation=process"], "process"),
     ],
 )
@@ -209,6 +210,15 @@ def test_what_has_no_rounds_is_refused(workers: Suite, arguments: list[str], why
     assert len(errors) == 1
     assert why in errors[0]
     assert not (workers.root / ".crashlab").exists()
+
+
+def test_workers_of_several_kinds_are_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_a(): pass")
+    load = ("-p", "pytest_crashlab.plugin", "-p", "xdist.plugin")
+    kinds = ("--tx=2*popen", "--tx=popen//env:KIND=other", "--dist=load")
+    result = pytester.runpytest_inprocess(*load, "--trials=2", ROUND, *kinds)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*starts the same workers again for each round; give --tx of one kind"])
 
 
 def test_the_ini_key_alone_changes_no_session_without_trials(workers: Suite) -> None:

@@ -44,7 +44,7 @@ def ran(suite: Suite) -> list[tuple[int, int]]:
     path = suite.root / "ran.txt"
     names = path.read_text().splitlines() if path.exists() else []
     path.unlink(missing_ok=True)
-    return [(int(name.split("[")[1][0]), int(name[-2])) for name in names]
+    return [(int(name.split("[")[1][0]), int(name.removesuffix("@g")[-2])) for name in names]
 
 
 def attempts(suite: Suite, run_id: str) -> dict[tuple[int, int], list[str | None]]:
@@ -216,6 +216,25 @@ def test_a_selection_stays_one(suite: Suite, monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(ran(suite)) == [(0, 1), (0, 2), (0, 3)]
     [run] = suite.runs()
     assert (run.partial, run.outcomes, run.planned_cases) == (True, {"passed": 6}, 2)
+
+
+def test_groups_of_xdist_are_no_part_of_a_case(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under --dist loadgroup workers add ``@group`` to ids."""
+    from tests.plugin.conftest import Suite
+
+    suite = Suite(pytester, "-n1")
+    grouped = '@pytest.mark.xdist_group("g")\n@pytest.mark.parametrize'
+    suite.files(test_it=SUITE.replace("@pytest.mark.parametrize", grouped))
+    monkeypatch.setenv("DOWN", "2")
+    suite.run("--trials=3", "--dist=loadgroup", "-k", "case and (0 or 2)")
+    monkeypatch.delenv("DOWN")
+    ran(suite)
+    assert suite.run("--crashlab-resume=latest", "--dist=loadgroup").ret == 0
+    assert len(ran(suite)) == 3
+    [run] = suite.runs()
+    assert (run.outcomes, run.planned_cases) == ({"passed": 6}, 2)
 
 
 def test_a_failure_of_the_first_part_still_fails_the_session(suite: Suite) -> None:

@@ -14,9 +14,9 @@ from pytest_crashlab.records.trial import TrialRow
 from pytest_crashlab.store import Manifest, Plan
 
 
-def stored(store, cells):
+def stored(store, cells, isolation="none"):
     """A run from ``(case, trial, worker, failed)``."""
-    writer = store.begin(Manifest(id=new_run_id()))
+    writer = store.begin(Manifest(id=new_run_id(), isolation=isolation))
     planned = {}
     for case, trial, *_ in cells:
         planned[case] = max(trial, planned.get(case, 0))
@@ -46,6 +46,14 @@ def test_a_worker_that_fails_everything_is_named(store):
     assert (found.cases, found.workers) == (10, 2)
     assert found.p == pytest.approx(1 / 10_000)
     assert "gw1 failed 30 of 30 trials where 15.0 are expected (p = 0.0001)" in found.sentence
+
+
+def test_fresh_processes_are_not_recommended_to_a_run_that_had_them(store):
+    cells = grid(lambda _c, _t, w: w == 1)
+    shared, fresh = (worker_cluster(stored(store, cells, isolation=i)).sentence for i in ("none", "round"))
+    assert "--crashlab-isolation=round, fresh processes for each round," in shared
+    assert "--crashlab-isolation" not in fresh
+    assert "The processes were fresh in each round" in fresh
 
 
 def test_a_broken_case_is_no_cluster_wherever_it_ran(store):
