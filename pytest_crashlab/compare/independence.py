@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_crashlab.compare.sentences import count
+from pytest_crashlab.compare.shared import STATE_OPENING, state_warning
 from pytest_crashlab.records.outcome import Decision
 
 if TYPE_CHECKING:
@@ -106,10 +107,11 @@ def worker_cluster(run: StoredRun) -> WorkerCluster | None:
 
 
 def with_warning(warnings: Sequence[str], run: StoredRun) -> list[str]:
-    """``warnings`` of a run with the one about its processes brought up to date."""
+    """``warnings`` of a run with those about its processes brought up to date."""
     found = worker_cluster(run)
-    kept = [warning for warning in warnings if not warning.startswith(_OPENING)]
-    return kept if found is None else [*kept, found.sentence]
+    kept = [warning for warning in warnings if not warning.startswith((_OPENING, STATE_OPENING))]
+    state = state_warning(run.manifest)
+    return [*kept, *([] if found is None else [found.sentence]), *([] if state is None else [state])]
 
 
 _Moments = tuple["NDArray[np.float64]", "NDArray[np.float64]"]

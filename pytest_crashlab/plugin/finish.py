@@ -42,6 +42,8 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
     store, writer = session.store, session.writer
     if store is None or writer is None:
         raise StoreError("nothing was planned, so there is no run to judge")
+    if session.settings.watch_state:
+        writer.update(module_state=session.module_state.to_mapping())
     brief = _brief(session, status)
     conclusion = None
     if session.baseline is None and apart.is_lighter():

@@ -60,6 +60,7 @@ def new_manifest(session: RunSession) -> Manifest:
         argv=[clean(str(argument)) for argument in session.config.invocation_params.args],
         trial_order=session.order,
         isolation=settings.isolation,
+        hash_seed=os.environ.get("PYTHONHASHSEED", "random"),
         seed=session.seed,
         seed_source="baseline" if settings.shared_seed else "drawn" if settings.seed is None else "given",
         model=settings.measured_model,

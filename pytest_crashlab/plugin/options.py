@@ -100,7 +100,13 @@ _CONFIG = (
     "KEY=VALUE",
     "a setting of what is measured, for the fixture run_config",
 )
-_SWITCHES = (("--crashlab-from-branch", "let a run of another branch be promoted by --save-baseline"),)
+_SWITCHES = (
+    ("--crashlab-from-branch", "let a run of another branch be promoted by --save-baseline"),
+    (
+        "--crashlab-watch-state",
+        "tell which names of the project's modules trials change for those after them",
+    ),
+)
 
 
 _LISTS = (

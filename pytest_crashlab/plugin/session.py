@@ -10,6 +10,7 @@ from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.configuration import stored_config
 from pytest_crashlab.plugin.fanout import Selection
+from pytest_crashlab.plugin.module_state import ModuleState
 from pytest_crashlab.plugin.ordering import effective_order
 from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recorder import Recorder
@@ -70,6 +71,7 @@ class RunSession:
         self.problem: str | None = None
         self.store_error: str | None = None
         self.looks: list[str] = []
+        self.module_state = ModuleState()
         self.gated_cases = gating.GatedCases(everything=False, pairs={})
         self.stop = StopOnSigterm()
         self.handover = Handover()

@@ -69,6 +69,7 @@ class Settings:
     baseline_missing: OnMissing
     unsupported: OnUnsupported
     from_branch: bool
+    watch_state: bool
     exceptions: dict[str, str]
     attachment_limit: int
     evidence_locals: bool
@@ -120,6 +121,7 @@ class Settings:
                 read.choice("--crashlab-unsupported", "crashlab_unsupported", ("error", "once")),
             ),
             from_branch=bool(config.getoption("--crashlab-from-branch")),
+            watch_state=bool(config.getoption("--crashlab-watch-state")),
             exceptions=read.exceptions(),
             attachment_limit=_size(
                 str(config.getini("crashlab_attachment_limit")), "crashlab_attachment_limit"

@@ -121,6 +121,11 @@ class Starter:
         )
         self._config.pluginmanager.register(lifecycle, LIFECYCLE_NAME)
         self._register_evidence(settings)
+        if settings.watch_state:
+            from pytest_crashlab.plugin.module_state import ModuleState, StateWatch
+
+            state = ModuleState() if self._session is None else self._session.module_state
+            self._config.pluginmanager.register(StateWatch(self._config.rootpath, state), "crashlab-state")
 
     def _register_evidence(self, settings: Settings) -> None:
         """Collect what is kept besides the rows, where there is a folder for it."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_crashlab.plugin import rounds
+from pytest_crashlab.plugin import module_state, rounds
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.gating import GatedCases
 from pytest_crashlab.plugin.process import USAGE_OUTPUT, WORKER_INPUT
@@ -101,7 +101,9 @@ class ControllerHooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Hear whether a worker refused the session's arguments."""
-        message = (getattr(node, "workeroutput", None) or {}).get(USAGE_OUTPUT)
-        if message is not None:
+        """Hear whether a worker refused the session's arguments, and what state its trials changed."""
+        output = getattr(node, "workeroutput", None) or {}
+        if (message := output.get(USAGE_OUTPUT)) is not None:
             self._session.usage_error(str(message))
+        if (found := output.get(module_state.OUTPUT)) is not None:
+            self._session.module_state.add(found)

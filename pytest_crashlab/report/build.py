@@ -63,6 +63,7 @@ def session_summary(
     # Here, since a list of runs is drawn without numpy.
     from pytest_crashlab.compare.anomalies import anomalies
     from pytest_crashlab.compare.checks import check_summaries
+    from pytest_crashlab.compare.shared import shared
     from pytest_crashlab.compare.usage import run_usage
     from pytest_crashlab.compare.vocabulary import vocabulary_findings
 
@@ -70,7 +71,7 @@ def session_summary(
     scanned = comparison is not None and bool(comparison.baseline_id)
     gated = _gated(comparison, thresholds)
     return views.SessionView(
-        run=run_view(run.manifest, facts=run_facts(run)),
+        run=run_view(run.manifest, facts=run_facts(run), shared=shared(run)),
         outcomes=tuple(
             views.OutcomeView(
                 label=o.label,
@@ -134,7 +135,9 @@ def session_summary(
     )
 
 
-def run_view(manifest: Manifest, *, facts: tuple[str, ...] = ()) -> views.RunView:
+def run_view(
+    manifest: Manifest, *, facts: tuple[str, ...] = (), shared: tuple[str, ...] = ()
+) -> views.RunView:
     """The head of a run's report."""
     return views.RunView(
         id=manifest.id,
@@ -159,6 +162,7 @@ def run_view(manifest: Manifest, *, facts: tuple[str, ...] = ()) -> views.RunVie
         warnings=tuple(manifest.warnings),
         amendments=amendment_lines(manifest),
         facts=facts,
+        shared=shared,
     )
 
 

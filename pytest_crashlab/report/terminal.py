@@ -45,7 +45,7 @@ def render_text(
 
 
 def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]:
-    yield from _head(view)
+    yield from _head(view, full=full)
     yield ""
     yield from _outcomes(view)
     yield ""
@@ -82,7 +82,7 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
             yield unbroken(f"  {text(command)}")
 
 
-def _head(view: views.SessionView) -> Iterator[RenderableType]:
+def _head(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]:
     run = view.run
     yield unbroken(f"crashlab run {text(run.id)} ({text(run.status)})")
     labels = [
@@ -111,6 +111,8 @@ def _head(view: views.SessionView) -> Iterator[RenderableType]:
             yield indented(f"  {text(because)}")
     for fact in (*run.facts, *run.amendments):
         yield indented(text(fact))
+    for said in run.shared if full else ():
+        yield indented(text(said))
     for warning in run.warnings:
         yield indented(f"Warning: {text(warning)}")
 

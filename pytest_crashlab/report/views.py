@@ -18,7 +18,7 @@ class RunView:
     """Which run it is and how much of its suite it ran; ``judged`` what its own session's gate said.
 
     ``amendments`` what was excluded after the fact, and why; ``facts`` sentences about its split, its
-    data sets, its prompt and its configuration.
+    data sets, its prompt and its configuration; ``shared`` sentences about what its trials had in common.
     """
 
     id: str
@@ -43,6 +43,7 @@ class RunView:
     warnings: tuple[str, ...]
     amendments: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,6 +97,8 @@ class Manifest(BaseModel):
     sources: dict[str, dict[str, str]] = {}
     seed_source: str | None = None
     isolation: str | None = None
+    hash_seed: str | None = None
+    module_state: dict[str, Any] | None = None
     interleaved: str | None = None
     declared_outcomes: list[str] = []
     summary: dict[str, Any] | None = None
