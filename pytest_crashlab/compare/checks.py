@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_crashlab.compare.counts import scheduled_checks
+from pytest_crashlab.compare.judges import BY_ITSELF
 from pytest_crashlab.compare.rates import ratio
 from pytest_crashlab.stats import paired_t
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.compare.counts import RunCounts
     from pytest_crashlab.store import StoredRun
-
-BY_ITSELF = "the test itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

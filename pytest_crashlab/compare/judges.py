@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.compare.pairing import Pairing
     from pytest_crashlab.store import StoredRun
 
+BY_ITSELF = "the test itself"
 _Judges = dict[str, frozenset[str]]
 
 

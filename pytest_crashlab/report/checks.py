@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.judges import BY_ITSELF
 from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.report.figures import DASH, digits, percent, percent_interval, text
 
@@ -41,33 +42,32 @@ class CheckLineView:
 
 
 def table(checks: Sequence[CheckLineView]) -> Iterator[RenderableType]:
-    """One line a check, and one below it for the mean of what it measured."""
+    """One line a check, its name last as it may be long; below it the mean of what it measured."""
     from pytest_crashlab.report.layout import columns
 
     yield "Checks"
-    head = ("check", "kind", "n", "failed", "missing", "value", "95 %, new cases", "judged by")
-    yield columns([head, *(row for check in checks for row in _rows(check))], right=(2, 3, 4, 5), wrap=7)
+    head = ("n", "failed", "missing", "value", "95 %, new cases", "check")
+    yield columns([head, *(row for check in checks for row in _rows(check))], right=(0, 1, 2, 3), wrap=5)
 
 
 def _rows(check: CheckLineView) -> Iterator[tuple[str, ...]]:
-    soft = {True: "", False: ", soft", None: ", soft in some trials"}[check.required]
-    name, kind = text(check.name), f"{' and '.join(check.kinds) or DASH}{soft}"
     trials = (str(check.evaluated), str(check.failed), str(check.missing))
-    judges = text(", ".join(check.judges) or None)
     mean = (f"mean {digits(check.mean)}" if check.mean is not None else DASH, mean_interval(check))
     if check.rate is None:
-        yield (name, kind, *trials, *mean, judges)
+        yield (*trials, *mean, _name(check))
         return
-    yield (
-        name,
-        kind,
-        *trials,
-        percent(check.rate),
-        percent_interval(check.rate_low, check.rate_high),
-        judges,
-    )
+    rate = (percent(check.rate), percent_interval(check.rate_low, check.rate_high))
+    yield (*trials, *rate, _name(check))
     if check.mean is not None:
-        yield ("", "", str(check.measured), "", "", *mean, "")
+        yield (str(check.measured), "", "", *mean, "")
+
+
+def _name(check: CheckLineView) -> str:
+    """The check with what it is: "tone (judge, soft, by gpt-x)"."""
+    soft = {True: [], False: ["soft"], None: ["soft in some trials"]}[check.required]
+    judges = [] if check.judges in {(), (BY_ITSELF,)} else [f"by {text(' and '.join(check.judges))}"]
+    said = ", ".join([text(" and ".join(check.kinds)), *soft, *judges] if check.kinds else [*soft, *judges])
+    return f"{text(check.name)} ({said})" if said else text(check.name)
 
 
 def mean_interval(check: CheckLineView) -> str:

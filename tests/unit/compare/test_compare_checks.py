@@ -90,12 +90,22 @@ def test_reports_show_each_check_and_who_judged_it(store):
     drawn = render_text(view, width=120, color=False, full=True)
     block = drawn.split("\nChecks\n")[1].split("\n\n")[0]
     assert [line.split() for line in block.splitlines()[1:]] == [
-        ["score", "metric", "2", "1", "1", "50.0", "%", "-", "the", "test", "itself"],
+        ["2", "1", "1", "50.0", "%", "-", "score", "(metric)"],
         ["2", "mean", "0.6", "-"],
-        ["tone", "judge,", "soft", "2", "1", "1", "50.0", "%", "-", "gpt-4.1,", "gpt-5"],
+        ["2", "1", "1", "50.0", "%", "-", "tone", "(judge,", "soft,", "by", "gpt-4.1", "and", "gpt-5)"],
     ]
     assert "Check tone was judged by gpt-4.1, gpt-5: its rate mixes them." in drawn
     assert "| check score, mean | 0.6 | - | 2 of 3 trials, 1 case |" in session_markdown(view)
+
+
+def test_numbers_are_whole_in_a_narrow_terminal(store):
+    free = {"name": "n" * 60, "ok": True, "kind": "metric", "value": 123456.0}
+    checks = [checked(case, 1, {**free, "value": v}) for case, v in (("a", 123456.0), ("b", 234567.0))]
+    run = record(store, {"a": ".", "b": "."}, checks=checks)
+    drawn = render_text(session_summary(run, run_numbers(run)), width=80, color=False, full=True)
+    block = drawn.split("\nChecks\n")[1].split("\n\n")[0]
+    for whole in ("missing", "mean 179,012", "95 %, new cases", "100.0 %"):
+        assert whole in block
 
 
 def test_a_run_without_checks_shows_none(store):
