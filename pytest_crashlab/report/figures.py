@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from decimal import Decimal
 
@@ -16,10 +17,18 @@ def percent(share: float | None) -> str:
 
 
 def percent_interval(low: float | None, high: float | None) -> str:
-    """An interval of shares: "78.0 % to 90.1 %"."""
+    """An interval of shares: "78.0 % to 90.1 %". One that is not empty never reads as if it were."""
     if low is None or high is None:
         return DASH
-    return f"{sentences.hundredfold(low):.1f} % to {sentences.hundredfold(high):.1f} %"
+    a, b = _apart(sentences.hundredfold(low), sentences.hundredfold(high))
+    return f"{a:.1f} % to {b:.1f} %"
+
+
+def _apart(low: float, high: float) -> tuple[float, float]:
+    """Bounds that differ and would be written alike, a tenth outwards."""
+    if low < high and round(low, 1) == round(high, 1):
+        return math.floor(low * 10) / 10, math.ceil(high * 10) / 10
+    return low, high
 
 
 def signed_points(share: float | None) -> str:
@@ -32,7 +41,10 @@ def signed_points(share: float | None) -> str:
 
 def points_interval(low: float | None, high: float | None) -> str:
     """An interval of differences: "-31.4 to -8.6 points"."""
-    return DASH if low is None or high is None else f"{signed_points(low)} to {signed_points(high)} points"
+    if low is None or high is None:
+        return DASH
+    a, b = _apart(sentences.hundredfold(low), sentences.hundredfold(high))
+    return f"{signed_points(a / 100)} to {signed_points(b / 100)} points"
 
 
 def amount(value: float | None, unit: str) -> str:

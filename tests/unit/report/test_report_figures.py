@@ -37,6 +37,13 @@ def test_percent(share, written):
 def test_intervals_need_both_ends():
     assert percent_interval(0.8, 1) == "80.0 % to 100.0 %"
     assert percent_interval(None, 1) == "-"
+    # ten thousand of ten thousand trials leave something open
+    assert percent_interval(0.99962, 1) == "99.9 % to 100.0 %"
+    assert percent_interval(0, 0.0003) == "0.0 % to 0.1 %"
+    assert percent_interval(0.50001, 0.50002) == "50.0 % to 50.1 %"
+    assert percent_interval(1, 1) == "100.0 % to 100.0 %"
+    assert points_interval(-0.0001, 0.0002) == "-0.1 to +0.1 points"
+    assert points_interval(-0.00021, -0.0001) == "-0.1 to 0.0 points"
     assert points_interval(-0.314, 0.02) == "-31.4 to +2.0 points"
     assert points_interval(-0.1, None) == "-"
 
