@@ -76,6 +76,12 @@ def manifest_notes(baseline: Manifest, candidate: Manifest) -> Iterator[Note]:
             text="The two runs declare different models: "
             f"{baseline.model or 'none'} in the baseline, {candidate.model or 'none'} in this run.",
         )
+    if baseline.models and candidate.models and baseline.models != candidate.models:
+        yield Note(
+            code="models",
+            text="The two runs were answered by different models: "
+            f"{several(baseline.models)} in the baseline, {several(candidate.models)} in this run.",
+        )
     if baseline.dataset_version != candidate.dataset_version:
         yield Note(
             code="dataset_version",

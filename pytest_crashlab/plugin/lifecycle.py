@@ -42,7 +42,10 @@ class Usage(Protocol):
     """What knows of the calls of a trial's target."""
 
     def columns(self) -> dict[str, Any]:
-        """Fields of the row: tokens and cost."""
+        """Fields of the row: tokens, cost and models."""
+
+    def prompts(self) -> list[str]:
+        """The prompts that the calls themselves name."""
 
     def documents(self) -> list[dict[str, Any]]:
         """Each call, with what it sent and received, for the trial's evidence."""

@@ -27,7 +27,10 @@ from pytest_crashlab.provider.scripted import Scripted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_crashlab.provider.base import Call
+
 JUDGE = "judge"
+_LONGEST_NAME = 120
 # What a marker may say of its model; all else that it says is somebody else's.
 MODEL_SETTINGS = frozenset(
     {
@@ -131,7 +134,13 @@ class Models:
             "tokens_out": used.tokens_out,
             "cost_usd": used.cost_usd,
             "cost_basis": used.cost_basis,
+            "models": ", ".join(dict.fromkeys(_named(call) for call in found)),
         }
+
+    def prompts(self) -> list[str]:
+        """The stored prompts (NAME@VERSION) that requests of the target asked the provider to use."""
+        said = (call.settings.get("prompt") for call in self.ledger.calls(Role.TARGET))
+        return [prompt for prompt in said if isinstance(prompt, str)]
 
     def documents(self) -> list[dict[str, Any]]:
         """Each call of the trial, the target's and the judges', with what it sent and received."""
@@ -235,6 +244,12 @@ class _Reader:
         if before is not None:
             return {**found, first: Source(binding=replace(before.binding, model=model))}
         return found
+
+
+def _named(call: Call) -> str:
+    """The model of a call, as the answer names it where it does: "openai:gpt-x-2026-04-14"."""
+    name = f"{call.provider}:{call.answered_by or call.model or 'unknown'}"
+    return "".join(c for c in name if c.isprintable()).replace(",", " ")[:_LONGEST_NAME]
 
 
 def _without_default(found: Mapping[str, Source]) -> dict[str, Source]:

@@ -88,7 +88,7 @@ def row_of(
         failure_class=None if assigned is None else assigned.failure_class,
         message=None if assigned is None else clean(assigned.message, without_secrets),
         record_error=clean(state.record_error, without_secrets),
-        prompt=None if trial is None or not trial.prompts else ", ".join(trial.prompts),
+        prompt=_prompts(state),
         **({} if state.usage is None else state.usage.columns()),
     )
     checks = (
@@ -100,6 +100,13 @@ def row_of(
     if checks:
         text = f'{text[:-1]},"checks":{json.dumps([asdict(check) for check in checks])}}}'
     return Finished(text, row, checks)
+
+
+def _prompts(state: ItemState) -> str | None:
+    """What the test said it gave its target, and what the calls to a model name themselves."""
+    said = [] if state.trial is None else state.trial.prompts
+    shown = said if state.usage is None else [*said, *state.usage.prompts()]
+    return ", ".join(dict.fromkeys(shown)) or None
 
 
 def _phases(state: ItemState) -> tuple[float | None, float | None]:

@@ -67,7 +67,8 @@ class Asked:
         return cls(
             number=number,
             model=model if isinstance(model, str) else None,
-            settings={k: v for k, v in said.items() if k not in _CONTENT and _is_short(v)},
+            settings={k: v for k, v in said.items() if k not in _CONTENT and _is_short(v)}
+            | _stored_prompt(said.get("prompt")),
             body=body,
         )
 
@@ -293,6 +294,17 @@ def _decoded(content: bytes) -> object:
         return json.loads(content)
     except (ValueError, RecursionError):
         return None
+
+
+def _stored_prompt(prompt: object) -> dict[str, str]:
+    """A prompt that the provider keeps, named by a request as ``{"id": ..., "version": ...}``."""
+    if not isinstance(prompt, dict) or not isinstance(prompt.get("id"), str):
+        return {}
+    name, version = prompt["id"], prompt.get("version")
+    shown = name if version is None else f"{name}@{version}"
+    if not name.strip() or "," in shown or not shown.isprintable() or len(shown) > _LONGEST_SETTING:
+        return {}
+    return {"prompt": shown}
 
 
 def _is_short(value: object) -> bool:

@@ -35,7 +35,8 @@ class TrialRow:
     ``tokens_out`` and ``cost_usd`` (US dollars) are what the target used, without what a judge did, None
     where that was not measured, never 0 for it;
     ``cost_basis`` "billed" or "estimated", None without a cost; ``prompt`` the prompts that it said it
-    used (NAME@VERSION, commas between), None where it said nothing.
+    used (NAME@VERSION, commas between), None where it said nothing; ``models`` those that answered the
+    target (PROVIDER:MODEL, commas between), None where no call was seen.
     """
 
     case: str
@@ -65,6 +66,7 @@ class TrialRow:
     cost_usd: float | None = None
     cost_basis: str | None = None
     prompt: str | None = None
+    models: str | None = None
 
     @property
     def decision(self) -> Decision | None:

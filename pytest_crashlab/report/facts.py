@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.sentences import several
 from pytest_crashlab.records.dataset import DatasetUse, Split
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ def run_facts(run: StoredRun) -> tuple[str, ...]:
     from pytest_crashlab.compare.prompts import prompt_sentence
 
     prompt = prompt_sentence(run)
-    return (*_cases(run.manifest), *(() if prompt is None else (prompt,)), *_configuration(run.manifest))
+    manifest = run.manifest
+    said = () if prompt is None else (prompt,)
+    return (*_cases(manifest), *said, *_models(manifest), *_configuration(manifest))
 
 
 def _cases(manifest: Manifest) -> Iterator[str]:
@@ -32,6 +35,11 @@ def _cases(manifest: Manifest) -> Iterator[str]:
         use = DatasetUse(**{name: value for name, value in stored.items() if name in _KNOWN})
         if use.cases < use.rows:
             yield f"{use.sentence[0].upper()}{use.sentence[1:]}."
+
+
+def _models(manifest: Manifest) -> Iterator[str]:
+    if manifest.models:
+        yield f"Answered by {several(manifest.models)}."
 
 
 def _configuration(manifest: Manifest) -> Iterator[str]:

@@ -189,6 +189,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "cost_usd": (int, float),
     "cost_basis": (str,),
     "prompt": (str,),
+    "models": (str,),
 }
 _NEEDED = {"case", "trial", "start", "duration"}
 

@@ -46,7 +46,7 @@ class Manifest(BaseModel):
     :func:`pytest_crashlab.store.git.git_fields`; ``recorded_for`` the names it was promoted under;
     ``vocabularies`` what its tests declare, see
     :class:`pytest_crashlab.records.vocabulary_lint.Declared`; ``amendments`` what was excluded after
-    the fact, see :mod:`pytest_crashlab.store.amendments`;
+    the fact, see :mod:`pytest_crashlab.store.amendments`; ``models`` those that answered its targets;
     ``imported`` where a run comes from that no session recorded (see
     :mod:`pytest_crashlab.importing`); ``summary`` plain numbers for listings; ``outcomes`` deciding
     attempts per label; ``counts`` see :func:`pytest_crashlab.store.seal.count_trials`;
@@ -92,6 +92,7 @@ class Manifest(BaseModel):
     imported: dict[str, Any] | None = None
     environment: dict[str, Any] = {}
     model: str | None = None
+    models: list[str] = []
     target_digest: str | None = None
     evaluation_digest: str | None = None
     sources: dict[str, dict[str, str]] = {}
@@ -260,7 +261,7 @@ def _usage_columns() -> dict[str, pl.DataType]:
 def _prompt_columns() -> dict[str, pl.DataType]:
     import polars as pl
 
-    return {"prompt": pl.String()}
+    return {"prompt": pl.String(), "models": pl.String()}
 
 
 def _phase_columns() -> dict[str, pl.DataType]:

@@ -237,6 +237,12 @@ def count_outcomes(trials: pl.DataFrame) -> dict[str, int]:
     return dict(counts.iter_rows())
 
 
+def models_of(trials: pl.DataFrame) -> list[str]:
+    """The models that answered the targets of any attempt, sorted."""
+    said = trials["models"].drop_nulls().unique().to_list()
+    return sorted({model for models in said for model in models.split(", ")})
+
+
 def write_tables(paths: RunPaths, tables: Tables) -> None:
     """Write the narrow tables of a run, each whole or not at all."""
     import polars as pl

@@ -22,6 +22,7 @@ from pytest_crashlab.store.seal import (
     count_outcomes,
     count_trials,
     journal_text,
+    models_of,
     read_tables,
     write_tables,
 )
@@ -193,6 +194,7 @@ def seal_run(
         "finished": utc_now(),
         "counts": counts,
         "outcomes": count_outcomes(tables.trials),
+        "models": models_of(tables.trials),
         "case_ids": tables.cases["case"].to_list(),
         "planned_cases": tables.cases.height,
         "total_cases": max(before.total_cases, tables.cases.height),

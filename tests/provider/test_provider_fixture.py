@@ -65,6 +65,32 @@ def test_what_the_target_used_is_in_its_row(session):
     assert used == [(None,) * 4] * 2 + [(24, 6, None, None)] * 2 + [(7, 1, 0.25, "billed")] * 2
 
 
+def test_models_that_answered_and_prompts_that_requests_name_are_kept(session):
+    _, manifest, rows = session(
+        """
+        @pytest.mark.crashlab(provider=Scripted("Paris", model="m-2026"), judge=Scripted("yes", model="j"))
+        @pytest.mark.parametrize("version", [None, "7"])
+        def test_asks(trial, provider, judge, version):
+            prompt = {"id": "pmpt_x"} | ({} if version is None else {"version": version})
+            trial.prompt("own", 1)
+            with provider.http_client() as client:
+                asked = {"model": provider.model, "input": "France?", "prompt": prompt}
+                assert client.post("/v1/responses", json=asked).status_code == 200
+
+        def test_asks_nobody(): pass
+        """,
+        "--trials=1",
+        "--crashlab-prompt=pmpt_x@7",
+        code=0,
+    )
+    assert [(row["models"], row["prompt"]) for row in rows] == [
+        ("scripted:m-2026", "own@1, pmpt_x@7"),
+        ("scripted:m-2026", "own@1, pmpt_x"),
+        (None, None),
+    ]
+    assert manifest.models == ["scripted:m-2026"]
+
+
 def test_a_fault_of_the_provider_is_undecided_and_a_refused_question_is_not(session):
     _, _, rows = session(
         """

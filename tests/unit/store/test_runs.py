@@ -134,6 +134,7 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "cost_usd": 0.0125,
         "cost_basis": "estimated",
         "prompt": None,
+        "models": None,
     }
     unmeasured = (None,) * 4  # judge, value, at_least, at_most
     assert sealed.checks.rows() == [
@@ -240,7 +241,7 @@ def test_a_table_that_lacks_a_column_is_named(store, table, column):
 def test_a_run_of_before_tokens_and_cost_were_columns_is_read_with_nulls(store):
     manifest = record(store, {"t.py::test_a": ["passed"]})
     path = store.paths.run(manifest.id).trials
-    new = ["tokens_in", "tokens_out", "cost_usd", "cost_basis", "prompt"]
+    new = ["tokens_in", "tokens_out", "cost_usd", "cost_basis", "prompt", "models"]
     store.load(manifest.id).trials.drop(new).write_parquet(path)
     trials = store.load(manifest.id).trials
     assert trials.select(new).rows() == [(None,) * len(new)]
