@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from pytest_crashlab.errors import InstrumentFailure as InstrumentFailure
     from pytest_crashlab.hookspec import hookimpl as hookimpl
     from pytest_crashlab.plugin.author import Trial as Trial
+    from pytest_crashlab.provider.bound import Bound as Provider
+    from pytest_crashlab.provider.judge import Judge as Judge
     from pytest_crashlab.records.check import Check as Check
     from pytest_crashlab.records.outcome import Outcome as Outcome
     from pytest_crashlab.records.outcome import Vocabulary as Vocabulary
+    from pytest_crashlab.sandbox.sandbox import Sandbox as Sandbox
     from pytest_crashlab.store.lookup import load_run as load_run
     from pytest_crashlab.store.runs import Store as Store
 
@@ -24,7 +27,10 @@ _HOMES = {
     "Check": "pytest_crashlab.records.check",
     "Dataset": "pytest_crashlab.datasets.dataset",
     "InstrumentFailure": "pytest_crashlab.errors",
+    "Judge": "pytest_crashlab.provider.judge",
     "Outcome": "pytest_crashlab.records.outcome",
+    "Provider": "pytest_crashlab.provider.bound:Bound",
+    "Sandbox": "pytest_crashlab.sandbox.sandbox",
     "Store": "pytest_crashlab.store.runs",
     "Trial": "pytest_crashlab.plugin.author",
     "Vocabulary": "pytest_crashlab.records.outcome",
@@ -36,7 +42,10 @@ __all__ = [
     "Check",
     "Dataset",
     "InstrumentFailure",
+    "Judge",
     "Outcome",
+    "Provider",
+    "Sandbox",
     "Store",
     "Trial",
     "Vocabulary",
@@ -47,10 +56,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
+    home, _, other_name = _HOMES.get(name, "").partition(":")
+    if not home:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(home), name)
+    return getattr(importlib.import_module(home), other_name or name)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,10 @@ import pytest_crashlab
 from pytest_crashlab import (
     Check,
     InstrumentFailure,
+    Judge,
     Outcome,
+    Provider,
+    Sandbox,
     Store,
     Trial,
     Vocabulary,
@@ -50,6 +53,15 @@ def test_with_a_trial(trial: Trial) -> None:
     trial.outcome("wrong", failure_class="arithmetic")
     trial.run(20)  # type: ignore[call-arg]
     trial.outcome(solved)  # type: ignore[arg-type]
+
+
+def test_with_fixtures(trial: Trial, sandbox: Sandbox, provider: Provider, judge: Judge) -> None:
+    """What a typed test sees of the other fixtures, and of its checks."""
+    sandbox.write("order.json", "{}")
+    assert_type(provider.ask("Refund order 42.").text, str)
+    trial.check("latency", 1.5, at_most=2, failure_class="slow")
+    with trial.verify("amount"):
+        assert judge("It is polite.", letter="...").ok
 
 
 async def test_with_an_async_trial(trial: Trial) -> None:
