@@ -324,9 +324,11 @@ class Trial:
         return Assigned(outcome=outcome, site=site, phase=phase, message=message, failure_class=failure_class)
 
     def _caller(self) -> str:
-        """``file:line`` of the first frame outside this module, relative to the root where possible."""
+        """``file:line`` of the first frame outside this module that does not hide itself, as helpers do."""
         frame = inspect.currentframe()
-        while frame is not None and frame.f_code.co_filename == __file__:
+        while frame is not None and (
+            frame.f_code.co_filename == __file__ or "__tracebackhide__" in frame.f_code.co_varnames
+        ):
             frame = frame.f_back
         if frame is None:  # an interpreter without frames: better no place than a wrong one
             return "unknown"

@@ -150,6 +150,15 @@ def test_endless_number(trial):
     trial.check("amount", True)
     trial.check("latency", float("inf"))
 
+def note(trial, ok):
+    __tracebackhide__ = True
+    trial.check("order", ok)
+    trial.outcome("failed")
+
+def test_through_a_helper(trial):
+    trial.check("amount", True)
+    note(trial, True)  # here
+
 def test_a_block_twice(trial):
     for _ in range(2):
         with trial.verify("amount"):
@@ -175,6 +184,7 @@ def test_checks_of_trials(served: Suite) -> None:
         "class_of_the_outcome": ("failed", "injection"),
         "a_class_of_a_check_that_holds_says_nothing": ("passed", None),
         "endless_number": ("passed", None),
+        "through_a_helper": ("failed", None),
         "a_block_twice": ("misdeclared", None),
     }
     assert "'amount' is evaluated a second time at test_checked.py:" in found["a_block_twice"][2]
@@ -191,9 +201,15 @@ def test_checks_of_trials(served: Suite) -> None:
         "slow",
     )
     assert slow["why"] == "9.5 is not at most 2"
+    lines = CHECKED.strip().splitlines()
+    here = lines.index("    note(trial, True)  # here") + 1
+    assert rows["through_a_helper", "order"]["site"] == f"test_checked.py:{here}"
     block = rows["every_block_tells", "amount"]
     assert (block["ok"], block["kind"], block["why"]) == (False, "code", "wrong total")
-    line = CHECKED.splitlines().index('    with trial.verify("amount", failure_class="fabrication"):') + 1
-    assert abs(int(block["site"].rpartition(":")[2]) - line) <= 1
+    line = (
+        CHECKED.strip().splitlines().index('    with trial.verify("amount", failure_class="fabrication"):')
+        + 1
+    )
+    assert block["site"] == f"test_checked.py:{line}"
     assert rows["every_block_tells", "order"]["ok"] is True
     assert ("a_verifier_that_breaks_is_no_failed_check", "amount") not in rows
