@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_crashlab.errors import InstrumentFailure
 from pytest_crashlab.plugin.attachments import DEFAULT_LIMIT, Kept
 from pytest_crashlab.plugin.checking import Given, Verification, evaluated
+from pytest_crashlab.plugin.measured import progress, word
 from pytest_crashlab.plugin.running import Run, Target, TimeoutIs, declared_target
 from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES, FAILED, Kind, Outcome, Vocabulary
 from pytest_crashlab.records.trial import Phase
@@ -204,8 +204,8 @@ class Trial:
 
         Reports count the trials that said the declared one (``--crashlab-prompt NAME@VERSION``).
         """
-        shown = name if version is None else f"{name}@{version}"
-        if not name.strip() or "," in shown or not shown.isprintable():
+        shown = str(name) if version is None else f"{name}@{version}"
+        if not str(name).strip() or "," in shown or not shown.isprintable():
             raise InstrumentFailure(
                 "misdeclared", f"trial.prompt({name!r}, {version!r}): give name and version without commas"
             )
@@ -218,7 +218,10 @@ class Trial:
         ``failure_class`` names the kind of failure across labels, for example "fabrication". The place
         that calls this is kept as the outcome's site, with the phase the trial was in.
         """
-        self._explicit = _Explicit(label, self._caller(), failure_class, self.phase)
+        site = self._caller()
+        if failure_class is not None:
+            word(failure_class, f"failure_class at {site}")
+        self._explicit = _Explicit(word(label, f"the outcome at {site}"), site, failure_class, self.phase)
 
     def assigned(self) -> Assigned:
         """What the trial came to when no exception ended it."""
@@ -351,11 +354,11 @@ def _out_of_time(target: Target) -> str:
 
 def _wrong_progress(target: Target) -> str | None:
     """Why ``target.t`` cannot be what it says, or None."""
-    t: object = target.t  # authors set anything
-    if t is None:
+    if target.t is None:
         return None
-    if isinstance(t, bool) or not isinstance(t, int | float) or not math.isfinite(t) or t < 0:
-        return f"target.t is {t!r}; set it to a number of {target.unit or 'steps'} from 0 on"
+    t = progress(target.t)  # authors set anything
+    if t is None:
+        return f"target.t is {target.t!r}; set it to a number of {target.unit or 'steps'} from 0 on"
     if target.horizon is not None and t > target.horizon:
         return f"target.t is {t:g}, beyond the declared horizon of {target.horizon:g} {target.unit}"
     return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.plugin.measured import real, word
 from pytest_crashlab.records.check import Check, CheckRow, refuse_bounds
 
 if TYPE_CHECKING:
@@ -33,9 +34,11 @@ class Given:
 
 def evaluated(name: str, ok: object, given: Given, declared: Check | None) -> CheckRow:
     """The row of a check. What cannot be an answer is an error of the test (``misdeclared``)."""
+    _refuse_words(name, given)
     at_least, at_most = _bounds(name, given, declared)
     kind = declared.kind if declared is not None else None
-    value = _number(ok) if kind == "metric" or (at_least, at_most) != (None, None) else None
+    measured = kind == "metric" or (at_least, at_most) != (None, None)
+    value = _number(ok, name, given.site) if measured else None
     required = given.required if declared is None else declared.required
     if value is not None:
         held = _inside(value, at_least, at_most)
@@ -44,7 +47,7 @@ def evaluated(name: str, ok: object, given: Given, declared: Check | None) -> Ch
                 f"check {name!r} at {given.site} is required and has no bound; give at_least= or at_most="
             )
     else:
-        held = _held(ok, name, given.site)
+        held = None if measured else _held(ok, name, given.site)
     return CheckRow(
         name=name,
         required=required,
@@ -74,11 +77,22 @@ def _bounds(name: str, given: Given, declared: Check | None) -> tuple[float | No
     return own
 
 
-def _number(ok: object) -> float | None:
-    """The measured number; None for an answer that is none, NaN included."""
-    if isinstance(ok, bool) or not isinstance(ok, int | float) or math.isnan(ok):
+def _refuse_words(name: str, given: Given) -> None:
+    """Refuse what cannot be told apart in a table: names that are no text, and lines that are several."""
+    word(name, f"the name of a check at {given.site}")
+    for what, value in (("judge", given.judge), ("failure_class", given.failure_class)):
+        if value is not None:
+            word(value, f"{what} of check {name!r} at {given.site}")
+
+
+def _number(ok: object, name: str, site: str) -> float | None:
+    """The measured number; None where it could not be measured (None, NaN)."""
+    if ok is None:
         return None
-    return float(ok)
+    value = real(ok)
+    if value is None:
+        raise _misdeclared(f"check {name!r} at {site} measures a number and got {_short(ok)}")
+    return None if math.isnan(value) else value
 
 
 def _inside(value: float, at_least: float | None, at_most: float | None) -> bool | None:
@@ -91,7 +105,7 @@ def _why(
     given: Given, *, held: bool | None, value: float | None, at_least: float | None, at_most: float | None
 ) -> str | None:
     if given.why is not None or held:
-        return given.why
+        return None if given.why is None else str(given.why)
     if given.expected is not None or given.observed is not None:
         return f"expected {_short(given.expected)}, observed {_short(given.observed)}"
     if value is None or held is None:
@@ -109,13 +123,14 @@ def _held(ok: object, name: str, site: str) -> bool | None:
         if inspect.iscoroutine(ok):
             ok.close()
         raise _misdeclared(f"check {name!r} at {site} got a coroutine; await it first")
-    if isinstance(ok, int | float):
-        if math.isnan(ok):
+    number = real(ok)
+    if number is not None:
+        if math.isnan(number):
             return None
-        if ok not in (0, 1):
+        if number not in (0, 1):
             raise _misdeclared(
-                f"check {name!r} at {site} got the number {ok!r}; compare it with a threshold first, or give "
-                "at_least= or at_most="
+                f"check {name!r} at {site} got the number {number:g}; compare it with a threshold first, or "
+                "give at_least= or at_most="
             )
     return bool(ok)
 

@@ -18,7 +18,7 @@ from pytest_crashlab.plugin.classify import Classifier
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Declarations, Markers
 from pytest_crashlab.plugin.redacting import without_secrets
-from pytest_crashlab.plugin.rows import Handover, row_of
+from pytest_crashlab.plugin.rows import Handover, row_of, shown
 from pytest_crashlab.plugin.vocabularies import Vocabularies
 from pytest_crashlab.records.outcome import (
     FAILED,
@@ -306,11 +306,12 @@ class Lifecycle:
         if report.passed:
             text = f"{assigned.outcome.label}: {assigned.message or assigned.outcome.definition}"
             report.outcome = "failed"
-            report.longrepr = f"{assigned.site or item.nodeid}: {text}"
+            report.longrepr = f"{assigned.site or item.nodeid}: {shown(text)}"
         if self._gated(item):
             failed = assigned.outcome.decision is Decision.FAIL
             mark = gating.FAILED if failed else gating.UNDECIDED
-            gating.rewrite(report, mark, f"{assigned.outcome.label}: {assigned.message or ''}".rstrip(": "))
+            said = f"{assigned.outcome.label}: {shown(assigned.message or '')}"
+            gating.rewrite(report, mark, said.rstrip(": "))
 
     def _gated(self, item: pytest.Item) -> bool:
         return self._gate is not None and TRIAL_KEY in item.stash and item.stash[TRIAL_KEY].case in self._gate

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from time import perf_counter  # bound now: a test may put another clock in its place
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_crashlab.plugin.measured import progress
 from pytest_crashlab.records.check import CheckRow
 from pytest_crashlab.records.outcome import Kind
 from pytest_crashlab.records.redaction import redact
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.plugin.lifecycle import ItemState
 
 MESSAGE_LIMIT = 300
+SHOWN_LIMIT = 2000
 
 
 def clean(text: str | None, without_secrets: Callable[[str], str] = redact) -> str | None:
@@ -27,6 +29,14 @@ def clean(text: str | None, without_secrets: Callable[[str], str] = redact) -> s
         return None
     line = without_secrets(" ".join(text.split()))
     return line if len(line) <= MESSAGE_LIMIT else f"{line[: MESSAGE_LIMIT - 1]}…"
+
+
+def shown(text: str) -> str:
+    """What a trial says, for the terminal: what a target put into it acts on nothing and floods nothing."""
+    cut = text if len(text) <= SHOWN_LIMIT else f"{text[:SHOWN_LIMIT]}…"
+    if cut.isprintable():
+        return cut
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in cut)
 
 
 class Finished(NamedTuple):
@@ -72,7 +82,7 @@ def row_of(
         phase=None if assigned is None else assigned.phase,
         infra_healthy=None if kind is None or excluded else kind is not Kind.INSTRUMENT,
         target_completed=None if assigned is None or excluded else assigned.outcome.completed,
-        t=None if target is None else target.t,
+        t=None if target is None else progress(target.t),
         horizon=None if target is None else target.horizon,
         t_unit=None if target is None else target.unit,
         start=state.start,

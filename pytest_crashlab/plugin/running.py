@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.plugin.measured import real, word
 
 if TYPE_CHECKING:
     import asyncio
@@ -63,7 +64,8 @@ def declared_target(
     horizon: float | None, unit: str | None, timeout: float | None, timeout_is: TimeoutIs
 ) -> Target:
     """The target of ``trial.run(...)``; what cannot be meant is an error of the test."""
-    if horizon is not None and not 0 < horizon < math.inf:
+    limit = None if horizon is None else real(horizon)
+    if horizon is not None and not (limit is not None and 0 < limit < math.inf):
         raise _misdeclared(f"trial.run(horizon={horizon!r}): give a number above 0")
     if horizon is not None and unit is None:
         raise _misdeclared('trial.run(horizon=...) needs its unit, e.g. unit="turns"')
@@ -71,7 +73,9 @@ def declared_target(
         raise _misdeclared(f"trial.run(timeout={timeout!r}): give a number of seconds above 0")
     if timeout_is not in ("instrument", "target"):
         raise _misdeclared(f'trial.run(timeout_is={timeout_is!r}): write "instrument" or "target"')
-    return Target(horizon=horizon, unit=unit, timeout=timeout, timeout_is=timeout_is)
+    if unit is not None:
+        word(unit, "the unit of trial.run()")
+    return Target(horizon=limit, unit=unit, timeout=timeout, timeout_is=timeout_is)
 
 
 def _misdeclared(message: str) -> InstrumentFailure:

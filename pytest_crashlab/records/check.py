@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 CheckKind = Literal["code", "judge", "metric"]
+LONGEST_NAME = 200
 KINDS: tuple[str, ...] = get_args(CheckKind)
 
 
@@ -37,8 +38,8 @@ class Check:
         at_least: float | None = None,
         at_most: float | None = None,
     ) -> None:
-        if not _is_text(name):
-            raise ValueError(f"Check({name!r}) needs a name")
+        if not _is_name(name):
+            raise ValueError(f"Check({name!r}) needs a name: one line of at most {LONGEST_NAME} characters")
         if kind is not None and kind not in KINDS:
             raise ValueError(f"Check({name!r}, kind={kind!r}): the kind is one of {', '.join(KINDS)}")
         refuse_bounds(f"Check({name!r})", at_least, at_most)
@@ -53,8 +54,9 @@ class Check:
             object.__setattr__(self, field, value)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+def _is_name(value: object) -> bool:
+    printable = isinstance(value, str) and value.strip() and value.isprintable()
+    return bool(printable) and len(str(value)) <= LONGEST_NAME
 
 
 def _is_number(value: object) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from pytest_crashlab import Check, InstrumentFailure
@@ -57,6 +61,49 @@ def test_kind_is_as_declared_or_as_it_is_evaluated(ok, given, declared, kind):
     assert come_to(ok, declared=declared, **given).kind == kind
 
 
+class OfOne:
+    """As a tensor of one number answers."""
+
+    def __float__(self):
+        return 0.3
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (np.float32(0.25), 0.25),
+        (np.float64(0.3), 0.3),
+        (np.int64(3), 3.0),
+        (np.asarray(0.3), 0.3),
+        (Decimal("0.3"), 0.3),
+        (Fraction(1, 4), 0.25),
+        (OfOne(), 0.3),
+        (10**400, math.inf),
+    ],
+)
+def test_numbers_of_any_library_are_held_against_bounds(value, said):
+    """A number that is none to isinstance() is true to bool(): it must not pass by that."""
+    assert (come_to(value, at_least=1e9).ok, come_to(value, at_most=-1).ok) == (said == math.inf, False)
+    assert come_to(value, at_least=0).value == pytest.approx(said)
+    with pytest.raises(InstrumentFailure, match="compare it with a threshold first"):
+        come_to(value)
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), "0.9", [0.9], np.asarray([0.1, 0.9]), 1j])
+def test_what_is_no_number_is_not_held_against_bounds(value):
+    with pytest.raises(InstrumentFailure, match="measures a number and got"):
+        come_to(value, at_least=0.5)
+
+
+def test_answers_of_any_library():
+    assert [come_to(ok).ok for ok in (np.bool_(True), np.int64(0), np.float32("nan"), Decimal("NaN"))] == [
+        True,
+        False,
+        None,
+        None,
+    ]
+
+
 def test_a_soft_number_needs_no_bound_and_a_required_one_does():
     soft = come_to(0.9, declared=bound(kind="metric", required=False))
     assert (soft.ok, soft.value, soft.required) == (None, 0.9, False)
@@ -71,6 +118,8 @@ def test_a_soft_number_needs_no_bound_and_a_required_one_does():
         (0.7, {"at_least": 0.4}, bound(at_least=0.5), "has other bounds than its declaration"),
         (0.7, {"at_least": "high"}, None, "at_least='high' is no number"),
         (0.7, {"at_least": 2, "at_most": 1}, None, "no number is at least 2 and at most 1"),
+        (True, {"failure_class": 5}, None, "failure_class of check 'score' at test_a.py:3 is 5"),
+        (True, {"judge": "a\nb"}, None, "judge of check 'score' at test_a.py:3 is 'a\\\\nb'"),
     ],
 )
 def test_what_cannot_be_an_answer_is_an_error_of_the_test(ok, given, declared, said):
@@ -87,6 +136,7 @@ def test_what_cannot_be_an_answer_is_an_error_of_the_test(ok, given, declared, s
         ({"at_least": float("nan")}, "at_least=nan is no number"),
         ({"at_least": 2, "at_most": 1}, "no number is at least 2"),
         ({"name": " "}, "needs a name"),
+        ({"name": "a\nb"}, "needs a name"),
     ],
 )
 def test_a_declaration_that_nothing_can_keep_is_refused(declare, said):
@@ -101,6 +151,7 @@ def test_why_says_how_far_off_a_number_was():
 
 
 CHECKED = """
+from fractions import Fraction
 import pytest
 from pytest_crashlab import Check
 
@@ -159,6 +210,30 @@ def test_through_a_helper(trial):
     trial.check("amount", True)
     note(trial, True)  # here
 
+@pytest.mark.parametrize("name", ["", 5, None, "a\\x1b[2J"])
+def test_a_name_that_is_none(trial, name):
+    trial.check("amount", True)
+    trial.check(name, True)
+
+def test_words_of_an_outcome(trial):
+    trial.outcome(["failed"])
+
+def test_progress_of_a_library(trial):
+    with trial.run(horizon=Fraction(20), unit="turns") as target:
+        target.t = Fraction(5, 2)
+    trial.check("amount", True)
+
+def test_progress_that_is_none_and_an_error(trial):
+    with trial.run(horizon=20, unit="turns") as target:
+        target.t = "three"
+        raise ValueError("no")
+
+def test_why_of_any_kind(trial):
+    trial.check("amount", False, why=("no", "refund"))
+
+def test_screen(trial):
+    trial.check("amount", False, why="\\x1b[2J" + "x" * 10_000)
+
 def test_a_block_twice(trial):
     for _ in range(2):
         with trial.verify("amount"):
@@ -169,8 +244,10 @@ def test_a_block_twice(trial):
 def test_checks_of_trials(served: Suite) -> None:
     """One session in which tests use checks in each way; the run keeps what each came to."""
     served.files(test_checked=CHECKED)
-    served.run("--trials=1", "--crashlab-run-name=x")
+    result = served.run("--trials=1", "--crashlab-run-name=x")
     run = served.last()
+    assert "\x1b" not in result.stdout.str()
+    assert max(map(len, result.stdout.lines)) < 3000
     found = {
         row["case"].partition("::test_")[2]: (row["outcome"], row["failure_class"], row["message"])
         for row in run.trials.iter_rows(named=True)
@@ -185,8 +262,18 @@ def test_checks_of_trials(served: Suite) -> None:
         "a_class_of_a_check_that_holds_says_nothing": ("passed", None),
         "endless_number": ("passed", None),
         "through_a_helper": ("failed", None),
+        **{f"a_name_that_is_none[{name}]": ("misdeclared", None) for name in ("", "5", "None")},
+        "a_name_that_is_none[a\\x1b[2J]": ("misdeclared", None),
+        "words_of_an_outcome": ("misdeclared", None),
+        "progress_of_a_library": ("passed", None),
+        "progress_that_is_none_and_an_error": ("crashed", None),
+        "why_of_any_kind": ("failed", None),
+        "screen": ("failed", None),
         "a_block_twice": ("misdeclared", None),
     }
+    progress = dict(run.trials.select("case", "t").iter_rows())
+    assert progress["test_checked.py::test_progress_of_a_library"] == 2.5
+    assert progress["test_checked.py::test_progress_that_is_none_and_an_error"] is None
     assert "'amount' is evaluated a second time at test_checked.py:" in found["a_block_twice"][2]
     assert "check 'receipt': sent after the refund: no receipt" in found["every_block_tells"][2]
     rows = {
@@ -206,10 +293,7 @@ def test_checks_of_trials(served: Suite) -> None:
     assert rows["through_a_helper", "order"]["site"] == f"test_checked.py:{here}"
     block = rows["every_block_tells", "amount"]
     assert (block["ok"], block["kind"], block["why"]) == (False, "code", "wrong total")
-    line = (
-        CHECKED.strip().splitlines().index('    with trial.verify("amount", failure_class="fabrication"):')
-        + 1
-    )
+    line = lines.index('    with trial.verify("amount", failure_class="fabrication"):') + 1
     assert block["site"] == f"test_checked.py:{line}"
     assert rows["every_block_tells", "order"]["ok"] is True
     assert ("a_verifier_that_breaks_is_no_failed_check", "amount") not in rows
