@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.records.line import LONGEST_LINE, is_line
 
-LONGEST_WORD = 200
 _TRUTHS = frozenset({"bool", "bool_"})  # Python's and numpy's, which is no subclass of the former
 
 
@@ -33,12 +33,12 @@ def _finite_or_not(value: object) -> float | None:
 
 def word(value: object, what: str) -> str:
     """``value`` where it is a line of text. Raises :class:`InstrumentFailure` (``misdeclared``)."""
-    if isinstance(value, str) and value.strip() and value.isprintable() and len(value) <= LONGEST_WORD:
+    if is_line(value):
         return value
     shown = repr(value)
     shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
     raise InstrumentFailure(
-        "misdeclared", f"{what} is {shown}; give it one line of text of at most {LONGEST_WORD} characters"
+        "misdeclared", f"{what} is {shown}; give it one line of text of at most {LONGEST_LINE} characters"
     )
 
 

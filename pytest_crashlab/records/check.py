@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pytest_crashlab.records.line import LONGEST_LINE, is_line
+
 CheckKind = Literal["code", "judge", "metric"]
-LONGEST_NAME = 200
 KINDS: tuple[str, ...] = get_args(CheckKind)
 
 
@@ -38,8 +39,8 @@ class Check:
         at_least: float | None = None,
         at_most: float | None = None,
     ) -> None:
-        if not _is_name(name):
-            raise ValueError(f"Check({name!r}) needs a name: one line of at most {LONGEST_NAME} characters")
+        if not is_line(name):
+            raise ValueError(f"Check({name!r}) needs a name: one line of at most {LONGEST_LINE} characters")
         if kind is not None and kind not in KINDS:
             raise ValueError(f"Check({name!r}, kind={kind!r}): the kind is one of {', '.join(KINDS)}")
         refuse_bounds(f"Check({name!r})", at_least, at_most)
@@ -52,11 +53,6 @@ class Check:
             ("at_most", at_most),
         ):
             object.__setattr__(self, field, value)
-
-
-def _is_name(value: object) -> bool:
-    printable = isinstance(value, str) and value.strip() and value.isprintable()
-    return bool(printable) and len(str(value)) <= LONGEST_NAME
 
 
 def _is_number(value: object) -> bool:

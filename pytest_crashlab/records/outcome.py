@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.records.line import LONGEST_LINE, is_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -56,6 +58,17 @@ class Outcome:
     definition: str
     kind: Kind
     completed: bool
+
+    def __post_init__(self) -> None:
+        definition: object = self.definition  # authors write anything
+        if not is_line(self.label):
+            raise ValueError(
+                f"Outcome({self.label!r}) needs a label: one line of text of at most {LONGEST_LINE} characters"
+            )
+        if not isinstance(definition, str):
+            raise TypeError(
+                f"Outcome({self.label!r}) has the definition {definition!r}; write a line of text"
+            )
 
     @classmethod
     def passed(cls, label: str, definition: str, *, completed: bool = True) -> Outcome:

@@ -125,3 +125,14 @@ def test_a_pass_that_two_lines_assign_may_be_a_failure_nobody_saw():
 def test_what_a_run_keeps_of_a_vocabulary_comes_back():
     before = declared(PASSED, WRONG, silence={"mixed_causes:solved": "both see the same file"})
     assert Declared.from_mapping(before.to_mapping()) == before
+
+
+@pytest.mark.parametrize("label", ["", "  ", "two\nlines", "red\x1b[31m", "x" * 201, 5, None])
+def test_a_label_is_a_line(label):
+    with pytest.raises(ValueError, match="needs a label: one line of text"):
+        Outcome.failed(label, "It failed.")
+
+
+def test_a_definition_is_text():
+    with pytest.raises(TypeError, match=r"Outcome\('x'\) has the definition None; write a line of text"):
+        Outcome.failed("x", None)
