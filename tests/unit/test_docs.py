@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 from pathlib import Path
 
@@ -96,3 +97,13 @@ def test_picture_names_no_address():
     svg = (ROOT / "docs" / "images" / "demo.svg").read_text("utf-8")
     assert set(re.findall(r"https?://[^\"' ]+", svg)) == {"http://www.w3.org/2000/svg"}
     assert "Regressed" in svg
+
+
+def test_pictures_of_statistics_show_what_the_package_says(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("draw_statistics", ROOT / "docs" / "draw_statistics.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "IMAGES", tmp_path)
+    for name, draw in module.PICTURES.items():
+        assert draw() == (ROOT / "docs" / "images" / name).read_text("utf-8"), name
+        assert f"](images/{name})" in page("statistics.md")
