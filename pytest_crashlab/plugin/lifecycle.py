@@ -199,8 +199,8 @@ class Lifecycle:
         error = None if call.excinfo is None else call.excinfo.value
         if error is None:
             return self._assign("setup_error", item, call, report, Phase.PREPARE)
-        label = judging.label_of(error, Phase.PREPARE, None, self._vocabulary(item), self._classifier)
-        return self._assign(label, item, call, report, Phase.PREPARE)
+        label, why = judging.label_of(error, Phase.PREPARE, None, self._vocabulary(item), self._classifier)
+        return self._assign(label, item, call, report, Phase.PREPARE, why=why)
 
     def _call(
         self, state: ItemState, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
@@ -266,8 +266,8 @@ class Lifecycle:
             explicit = _explicit_before_assertion(trial, report)
             if explicit is not None:
                 return explicit
-        label = judging.label_of(error, phase, trial, self._vocabulary(item), self._classifier)
-        assigned = self._assign(label, item, call, report, phase)
+        label, why = judging.label_of(error, phase, trial, self._vocabulary(item), self._classifier)
+        assigned = self._assign(label, item, call, report, phase, why=why)
         if trial is None or trial.failed_checks is None or label != FAILED.label:
             return assigned
         return replace(assigned, message=f"{assigned.message}; {trial.failed_checks}")
@@ -290,9 +290,11 @@ class Lifecycle:
         call: pytest.CallInfo[Any],
         report: pytest.TestReport,
         phase: Phase,
+        *,
+        why: str | None = None,
     ) -> Assigned:
         vocabulary = self._vocabulary(item)
-        message = _first_line(report)
+        message = why or _first_line(report)
         if label not in vocabulary:
             message = f"outcome {label!r} is not in the test's vocabulary: {message}"
             label = judging.MISDECLARED

@@ -63,12 +63,10 @@ class Outcome:
         definition: object = self.definition  # authors write anything
         if not is_line(self.label):
             raise ValueError(
-                f"Outcome({self.label!r}) needs a label: one line of text of at most {LONGEST_LINE} characters"
+                f"Outcome({self.label!r}) needs a label: one line of text, at most {LONGEST_LINE} characters"
             )
         if not isinstance(definition, str):
-            raise TypeError(
-                f"Outcome({self.label!r}) has the definition {definition!r}; write a line of text"
-            )
+            raise TypeError(f"Outcome({self.label!r}) has the definition {definition!r}; write a sentence")
 
     @classmethod
     def passed(cls, label: str, definition: str, *, completed: bool = True) -> Outcome:
@@ -196,7 +194,7 @@ class Vocabulary:
             raise ValueError(f"silence={{{key!r}: ...}} needs the reason why it is no mistake")
 
     def __contains__(self, label: object) -> bool:
-        return label in self._by_label
+        return isinstance(label, str) and label in self._by_label
 
     def __getitem__(self, label: str) -> Outcome:
         return self._by_label[label]

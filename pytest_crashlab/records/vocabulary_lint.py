@@ -50,7 +50,9 @@ class Declared:
         return cls(
             key=str(data["key"]),
             where=str(data["where"]),
-            outcomes=tuple((o["label"], o["kind"], o["definition"]) for o in data["outcomes"]),
+            outcomes=tuple(
+                (str(o["label"]), str(o["kind"]), str(o.get("definition") or "")) for o in data["outcomes"]
+            ),
             silence=tuple(dict(data.get("silence") or {}).items()),
         )
 

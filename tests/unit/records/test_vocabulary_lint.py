@@ -134,5 +134,5 @@ def test_a_label_is_a_line(label):
 
 
 def test_a_definition_is_text():
-    with pytest.raises(TypeError, match=r"Outcome\('x'\) has the definition None; write a line of text"):
+    with pytest.raises(TypeError, match=r"Outcome\('x'\) has the definition None; write a sentence"):
         Outcome.failed("x", None)
