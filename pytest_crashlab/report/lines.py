@@ -36,6 +36,7 @@ def run_line(manifest: Manifest, names: Sequence[str] = (), *, stale: bool = Fal
         word=(manifest.gate or {}).get("word"),
         exit_code=(manifest.gate or {}).get("exit_code"),
         names=tuple(names),
+        amended=bool(manifest.amendments),
     )
 
 

@@ -135,7 +135,8 @@ def _labels(line: views.RunLineView) -> str:
         ("split", line.split),
         ("baseline", ", ".join(line.names) or None),
     )
-    return ", ".join(f"{what} {text(value)}" for what, value in named if value is not None)
+    said = [f"{what} {text(value)}" for what, value in named if value is not None]
+    return ", ".join([*said, *(["amended"] if line.amended else [])])
 
 
 def _age(started: str, now: float) -> str:

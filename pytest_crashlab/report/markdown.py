@@ -278,7 +278,7 @@ def _run(view: views.SessionView) -> Iterator[str]:
         if value is not None
     ]
     yield f"{', '.join(labels)}. {inert(view.baseline_line) if view.baseline_line else ''}".rstrip()
-    yield from (f"- {inert(fact)}" for fact in run.facts)
+    yield from (f"- {inert(fact)}" for fact in (*run.facts, *run.amendments))
     yield from (f"- Warning: {inert(warning)}" for warning in run.warnings)
     if view.next_commands:
         yield ""

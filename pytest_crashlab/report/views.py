@@ -361,7 +361,8 @@ class RunLineView:
     """One line of the list of runs, from a manifest alone.
 
     ``stale``: still running and unchanged for a day, so probably not finished; ``word`` the verdict
-    its gate gave and ``exit_code`` what that came to; ``names`` the baselines it stands for.
+    its gate gave and ``exit_code`` what that came to; ``names`` the baselines it stands for;
+    ``amended`` whether trials were excluded after the fact.
     """
 
     id: str
@@ -384,6 +385,7 @@ class RunLineView:
     word: str | None
     exit_code: int | None
     names: tuple[str, ...]
+    amended: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -688,6 +688,8 @@ def test_amend_before_and_not_after_a_comparison(tmp_path, capsys):
     amend = [*command, "amend", WORSE, "--exclude", "crashed", "--reason", "no balance"]
     assert main(amend) == 0
     assert "13 of 13 scheduled trials are decided now." in capsys.readouterr().out
+    assert main([*command, "runs"]) == 0
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()].count("amended") == 1
     assert store.manifest(WORSE).summary["excluded"] == 2
     assert main([*command, "view", WORSE]) == 0
     assert "trials of crashed (2) are excluded: no balance" in capsys.readouterr().out
