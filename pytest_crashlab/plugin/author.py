@@ -72,6 +72,7 @@ class Trial:
     input: Any = None
     expected: Any = None
     run_started: float = 0.0
+    decided: bool = False
     _explicit: _Explicit | None = None
 
     def run(
@@ -173,6 +174,7 @@ class Trial:
 
     def settle(self, name: str, ok: object, given: Given, *, why: str | None = None) -> bool | None:
         """Note what a check came to; called by ``check`` and by the block that ``verify`` returns."""
+        self._refuse_late(f"check {name!r} at {given.site}")
         if why is not None:
             given = replace(given, why=why)
         result = evaluated(name, ok, given, self.declared.get(name))
@@ -182,6 +184,14 @@ class Trial:
             )
         self.results[name] = result
         return result.ok
+
+    def _refuse_late(self, what: str) -> None:
+        """A fixture's tear-down comes too late to change what the trial came to, and must not seem to."""
+        if self.decided:
+            raise InstrumentFailure(
+                "misdeclared",
+                f"{what} comes after the trial was decided; say it in the test",
+            )
 
     def attach(self, name: str, data: object, *, media_type: str | None = None) -> None:
         """Keep ``data`` beside the trial, as it is now, for whoever looks into it later.
@@ -219,6 +229,7 @@ class Trial:
         that calls this is kept as the outcome's site, with the phase the trial was in.
         """
         site = self._caller()
+        self._refuse_late(f"the outcome at {site}")
         if failure_class is not None:
             word(failure_class, f"failure_class at {site}")
         self._explicit = _Explicit(word(label, f"the outcome at {site}"), site, failure_class, self.phase)

@@ -214,6 +214,8 @@ class Lifecycle:
             state.assigned = self._failure(state, item, call, report, error)
         else:
             state.assigned = self._without_error(state, item, call, report)
+        if state.trial is not None:
+            state.trial.decided = True
         self._show(state.assigned, item, report)
 
     def _without_error(

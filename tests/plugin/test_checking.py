@@ -234,6 +234,22 @@ def test_why_of_any_kind(trial):
 def test_screen(trial):
     trial.check("amount", False, why="\\x1b[2J" + "x" * 10_000)
 
+@pytest.fixture
+def judged_late(trial):
+    yield
+    trial.check("order", False)
+
+@pytest.fixture
+def named_late(trial):
+    yield
+    trial.outcome("failed")
+
+def test_check_in_tear_down(trial, judged_late):
+    trial.check("amount", True)
+
+def test_outcome_in_tear_down(trial, named_late):
+    trial.check("amount", True)
+
 def test_a_block_twice(trial):
     for _ in range(2):
         with trial.verify("amount"):
@@ -269,8 +285,18 @@ def test_checks_of_trials(served: Suite) -> None:
         "progress_that_is_none_and_an_error": ("crashed", None),
         "why_of_any_kind": ("failed", None),
         "screen": ("failed", None),
+        "check_in_tear_down": ("passed", None),
+        "outcome_in_tear_down": ("passed", None),
         "a_block_twice": ("misdeclared", None),
     }
+    late = {
+        case.partition("::test_")[2]: error
+        for case, error in run.trials.select("case", "record_error").iter_rows()
+        if error is not None
+    }
+    assert set(late) == {"check_in_tear_down", "outcome_in_tear_down"}
+    assert "check 'order' at test_checked.py:" in late["check_in_tear_down"]
+    assert all("comes after the trial was decided" in error for error in late.values())
     progress = dict(run.trials.select("case", "t").iter_rows())
     assert progress["test_checked.py::test_progress_of_a_library"] == 2.5
     assert progress["test_checked.py::test_progress_that_is_none_and_an_error"] is None
