@@ -284,3 +284,14 @@ def test_trial_pairs_check_their_input():
     with pytest.raises(stats.BadInput, match=r"only_a\[1\] = -1 is negative"):
         stats.paired_trials_verdict([1, 1], [0, -1], [0, 0], [0, 0])
     assert math.isnan(stats.paired_trials_verdict([], [], [], []).p_value)
+
+
+def test_equal_runs_keep_their_word_in_at_least_95_of_100_pairs():
+    """dotnet/skills#952: 200 pairs of equal runs; Binomial(200, .05) exceeds 19 once in 400."""
+    rng = np.random.default_rng(952)
+    n = np.full(20, 5)
+    moved = 0
+    for _ in range(200):
+        p = rng.beta(4, 1, 20)
+        moved += stats.paired_verdict(rng.binomial(n, p), n, rng.binomial(n, p), n).significant
+    assert 0 < moved <= 19
