@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_crashlab.errors import InstrumentFailure
 from pytest_crashlab.plugin.attachments import DEFAULT_LIMIT, Kept
 from pytest_crashlab.plugin.checking import Given, Verification, evaluated
-from pytest_crashlab.plugin.measured import progress, word
+from pytest_crashlab.plugin.measured import word
 from pytest_crashlab.plugin.running import Run, Target, TimeoutIs, declared_target
-from pytest_crashlab.records.outcome import BUILTIN_OUTCOMES, FAILED, Kind, Outcome, Vocabulary
 from pytest_crashlab.records.trial import Phase
 
 if TYPE_CHECKING:
     from pytest_crashlab.records.check import Check, CheckRow
+    from pytest_crashlab.records.outcome import Vocabulary
 
 
 def derive_seed(run_seed: int, case: str, trial: int) -> int:
@@ -27,19 +27,10 @@ def derive_seed(run_seed: int, case: str, trial: int) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assigned:
-    """An outcome with the place that assigned it (``file:line``)."""
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The outcome that an author named: where, in which phase, as which class of failure."""
 
-    outcome: Outcome
-    site: str | None
-    phase: Phase
-    message: str | None = None
-    failure_class: str | None = None
-
-
-@dataclass(slots=True)
-class _Explicit:
     label: str
     site: str
     failure_class: str | None
@@ -73,7 +64,7 @@ class Trial:
     expected: Any = None
     run_started: float = 0.0
     decided: bool = False
-    _explicit: _Explicit | None = None
+    named: Named | None = None
 
     def run(
         self,
@@ -232,110 +223,12 @@ class Trial:
         self._refuse_late(f"the outcome at {site}")
         if failure_class is not None:
             word(failure_class, f"failure_class at {site}")
-        self._explicit = _Explicit(word(label, f"the outcome at {site}"), site, failure_class, self.phase)
-
-    def assigned(self) -> Assigned:
-        """What the trial came to when no exception ended it."""
-        failed = [c for c in self.results.values() if c.required and c.ok is False]
-        wrong = None if self.target is None else _wrong_progress(self.target)
-        if wrong is not None:
-            return self.misdeclared(None, wrong)
-        if self._explicit is not None:
-            return self._assigned_explicitly(self._explicit, failed)
-        if self.target is not None and self.target.timed_out:
-            late = replace(self.vocabulary[FAILED.label], completed=False)
-            return self._as(late, None, _out_of_time(self.target))
-        unknown = self._unevaluated()
-        if failed:
-            return self._as(
-                self.vocabulary[FAILED.label], failed[0].site, self.failed_checks, self._failure_class(failed)
-            )
-        if unknown:
-            names = ", ".join(repr(name) for name in unknown)
-            return self._as(BUILTIN_OUTCOMES["not_verified"], None, f"required and not evaluated: {names}")
-        return self._as(self.vocabulary.default_pass, None)
-
-    def _assigned_explicitly(self, explicit: _Explicit, failed: list[CheckRow]) -> Assigned:
-        if explicit.label not in self.vocabulary:
-            return self.misdeclared(
-                explicit.site, f"outcome {explicit.label!r} is not in the test's vocabulary"
-            )
-        outcome = self.vocabulary[explicit.label]
-        if outcome.kind is Kind.PASS:
-            if self.target is not None and self.target.timed_out:
-                return self.misdeclared(
-                    explicit.site, f"outcome {outcome.label!r} although {_out_of_time(self.target)}"
-                )
-            if failed:
-                names = ", ".join(repr(c.name) for c in failed)
-                return self.misdeclared(
-                    explicit.site, f"outcome {outcome.label!r} beside the failed check {names}"
-                )
-            unknown = self._unevaluated()
-            if unknown:
-                names = ", ".join(repr(name) for name in unknown)
-                return self._as(
-                    BUILTIN_OUTCOMES["not_verified"], explicit.site, f"required and not evaluated: {names}"
-                )
-        phase = Phase.RUN if explicit.phase is Phase.RUN else None
-        failure_class = explicit.failure_class
-        if failure_class is None and outcome.kind is Kind.FAIL:
-            failure_class = self._failure_class(failed)
-        return self._as(outcome, explicit.site, self.failed_checks, failure_class, phase)
-
-    def _failure_class(self, failed: list[CheckRow]) -> str | None:
-        return next((c.failure_class for c in failed if c.failure_class is not None), None)
-
-    @property
-    def failed_checks(self) -> str | None:
-        """Every required check that does not hold, with why; None where there is none."""
-        failed = [c for c in self.results.values() if c.required and c.ok is False]
-        return "; ".join(f"check {c.name!r}: {c.why or 'does not hold'}" for c in failed) or None
-
-    def misdeclared(self, site: str | None, message: str) -> Assigned:
-        """The outcome of a test that contradicts itself."""
-        return self._as(BUILTIN_OUTCOMES["misdeclared"], site, message)
-
-    @property
-    def has_explicit(self) -> bool:
-        """Whether the author named an outcome."""
-        return self._explicit is not None
+        self.named = Named(word(label, f"the outcome at {site}"), site, failure_class, self.phase)
 
     @property
     def has_judged(self) -> bool:
         """Whether the author has begun to judge: named an outcome or evaluated a check."""
-        return self.has_explicit or bool(self.results)
-
-    @property
-    def explicit_pass_site(self) -> str | None:
-        """Where a pass label was assigned, if one was."""
-        explicit = self._explicit
-        if explicit is None or explicit.label not in self.vocabulary:
-            return None
-        return explicit.site if self.vocabulary[explicit.label].kind is Kind.PASS else None
-
-    def _unevaluated(self) -> list[str]:
-        return [
-            name
-            for name, check in self.declared.items()
-            if check.required and (name not in self.results or self.results[name].ok is None)
-        ] + [
-            c.name
-            for c in self.results.values()
-            if c.required and c.ok is None and c.name not in self.declared
-        ]
-
-    def _as(
-        self,
-        outcome: Outcome,
-        site: str | None,
-        message: str | None = None,
-        failure_class: str | None = None,
-        phase: Phase | None = None,
-    ) -> Assigned:
-        if phase is None:
-            phase = Phase.VERIFY if self.phase is Phase.PREPARE else self.phase
-        return Assigned(outcome=outcome, site=site, phase=phase, message=message, failure_class=failure_class)
+        return self.named is not None or bool(self.results)
 
     def _caller(self) -> str:
         """``file:line`` of the first frame outside this module that does not hide itself, as helpers do."""
@@ -357,19 +250,3 @@ def relative_site(filename: str, line: int, root: Path) -> str:
     except ValueError:
         name = path.as_posix()
     return f"{name}:{line}"
-
-
-def _out_of_time(target: Target) -> str:
-    return f"the target used up its {target.timeout or 0:g} s"
-
-
-def _wrong_progress(target: Target) -> str | None:
-    """Why ``target.t`` cannot be what it says, or None."""
-    if target.t is None:
-        return None
-    t = progress(target.t)  # authors set anything
-    if t is None:
-        return f"target.t is {target.t!r}; set it to a number of {target.unit or 'steps'} from 0 on"
-    if target.horizon is not None and t > target.horizon:
-        return f"target.t is {t:g}, beyond the declared horizon of {target.horizon:g} {target.unit}"
-    return None

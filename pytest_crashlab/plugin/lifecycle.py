@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from pytest_crashlab.plugin import gating, judging
-from pytest_crashlab.plugin.author import Assigned, Trial, derive_seed, relative_site
+from pytest_crashlab.plugin import deciding, gating, judging
+from pytest_crashlab.plugin.author import Trial, derive_seed, relative_site
 from pytest_crashlab.plugin.classify import Classifier
+from pytest_crashlab.plugin.deciding import Assigned
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Declarations, Markers
 from pytest_crashlab.plugin.redacting import without_secrets
@@ -250,7 +251,7 @@ class Lifecycle:
                 )
             outcome = self._vocabulary(item).default_pass
             return Assigned(outcome=outcome, site=self._own_site(item), phase=Phase.RUN)
-        assigned = state.trial.assigned()
+        assigned = deciding.assigned(state.trial)
         return assigned if assigned.site is not None else replace(assigned, site=self._own_site(item))
 
     def _failure(
@@ -265,14 +266,13 @@ class Lifecycle:
         trial = state.trial
         phase = judging.phase_of(trial, error, item)
         if trial is not None and phase is Phase.VERIFY and isinstance(error, AssertionError):
-            explicit = _explicit_before_assertion(trial, report)
+            explicit = deciding.before_an_assertion(trial, _first_line(report))
             if explicit is not None:
                 return explicit
         label, why = judging.label_of(error, phase, trial, self._vocabulary(item), self._classifier)
         assigned = self._assign(label, item, call, report, phase, why=why)
-        if trial is None or trial.failed_checks is None or label != FAILED.label:
-            return assigned
-        return replace(assigned, message=f"{assigned.message}; {trial.failed_checks}")
+        failed = None if trial is None or label != FAILED.label else deciding.failed_checks(trial)
+        return assigned if failed is None else replace(assigned, message=f"{assigned.message}; {failed}")
 
     def _teardown(self, state: ItemState, item: pytest.Item, report: pytest.TestReport) -> None:
         if report.failed:
@@ -332,15 +332,6 @@ class Lifecycle:
                 if str(entry.path) == own:
                     return relative_site(own, entry.lineno + 1, self._root)
         return self._own_site(item)
-
-
-def _explicit_before_assertion(trial: Trial, report: pytest.TestReport) -> Assigned | None:
-    """What an author named before an assertion failed: a pass contradicts it, another label stands."""
-    if trial.explicit_pass_site is not None:
-        return trial.misdeclared(trial.explicit_pass_site, "a pass label beside a failed assertion")
-    if not trial.has_explicit:
-        return None
-    return replace(trial.assigned(), message=_first_line(report))
 
 
 def _expected_to_fail(report: pytest.TestReport) -> bool:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from pytest_crashlab.errors import CrashlabError, StoreError, UsageError
 from pytest_crashlab.plugin import conflicts, gating, manifest, resume, rounds
-from pytest_crashlab.plugin.author import Assigned
 from pytest_crashlab.plugin.compat import case_id_of, is_grouped
 from pytest_crashlab.plugin.configuration import stored_config
+from pytest_crashlab.plugin.deciding import Assigned
 from pytest_crashlab.plugin.fanout import Selection
 from pytest_crashlab.plugin.module_state import ModuleState
 from pytest_crashlab.plugin.ordering import effective_order

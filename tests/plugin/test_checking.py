@@ -250,6 +250,10 @@ def test_check_in_tear_down(trial, judged_late):
 def test_outcome_in_tear_down(trial, named_late):
     trial.check("amount", True)
 
+def test_skipped_by_name(trial):
+    trial.check("amount", False)
+    trial.outcome("skipped")
+
 def test_a_block_twice(trial):
     for _ in range(2):
         with trial.verify("amount"):
@@ -287,6 +291,7 @@ def test_checks_of_trials(served: Suite) -> None:
         "screen": ("failed", None),
         "check_in_tear_down": ("passed", None),
         "outcome_in_tear_down": ("passed", None),
+        "skipped_by_name": ("misdeclared", None),
         "a_block_twice": ("misdeclared", None),
     }
     late = {
