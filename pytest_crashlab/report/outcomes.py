@@ -157,12 +157,17 @@ def render_builtin(*, width: int, color: bool, encoding: str = "utf-8") -> str:
 def _builtin() -> Iterator[RenderableType]:
     yield "What ends a trial, and its label"
     rows = [("exception", "label")]
-    rows += [(name, label or _ANSWER) for name, label in BUILTIN_EXCEPTIONS.items()]
+    rows += [
+        (name, label or _ANSWER)
+        for name, label in BUILTIN_EXCEPTIONS.items()
+        if not name.startswith("pytest_crashlab.")  # ours are among the other causes, in words
+    ]
     rows += list(OTHER_CAUSES)
     yield columns(rows, wrap=1)
     yield indented(
-        "The first class found along an exception's bases decides. The hook "
-        "pytest_crashlab_classify_exception and the ini key crashlab_exceptions come before this table."
+        "The first class found along an exception's bases decides; for one that nothing knows, what it was "
+        "raised from, or all that a group of exceptions holds. The hook pytest_crashlab_classify_exception "
+        "and the ini key crashlab_exceptions come before this table."
     )
     yield ""
     yield "Labels that are always there"

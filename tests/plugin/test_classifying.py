@@ -57,13 +57,13 @@ def test_in_run(trial, name):
 """
 
 
-def test_wrapped_grouped_and_wrongly_named_exceptions(served: Suite) -> None:
-    served.pytester.makeconftest(CONFTEST)
-    served.files(test_ends=TESTS)
-    served.run("--trials=1", "--crashlab-run-name=x")
+def test_wrapped_grouped_and_wrongly_named_exceptions(single: Suite) -> None:
+    single.pytester.makeconftest(CONFTEST)
+    single.files(test_ends=TESTS)
+    single.run("--trials=1", "--crashlab-run-name=x")
     rows = {
         row["case"].partition("[")[2][:-1]: (row["outcome"], row["message"])
-        for row in served.last().trials.iter_rows(named=True)
+        for row in single.last().trials.iter_rows(named=True)
     }
     assert {name: outcome for name, (outcome, _) in rows.items()} == {
         "from_network": "network_error",
