@@ -60,6 +60,7 @@ def evaluated(name: str, ok: object, given: Given, declared: Check | None) -> Ch
         at_most=at_most,
         kind=kind or ("judge" if given.judge is not None else "code" if value is None else "metric"),
         failure_class=given.failure_class,
+        must=None if declared is None else declared.must,
     )
 
 

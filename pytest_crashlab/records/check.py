@@ -41,6 +41,9 @@ class Check:
     ) -> None:
         if not is_line(name):
             raise ValueError(f"Check({name!r}) needs a name: one line of at most {LONGEST_LINE} characters")
+        said: object = must  # authors write anything
+        if not isinstance(said, str) or not said.strip():
+            raise ValueError(f"Check({name!r}) needs must=: what has to be true, in words")
         if kind is not None and kind not in KINDS:
             raise ValueError(f"Check({name!r}, kind={kind!r}): the kind is one of {', '.join(KINDS)}")
         refuse_bounds(f"Check({name!r})", at_least, at_most)
@@ -74,7 +77,8 @@ class CheckRow:
 
     ``judge`` who judged it, where that is not the test's own code: a model and version, a rubric;
     ``value`` the number that was measured, with its bounds ``at_least`` and ``at_most``; ``kind`` code,
-    judge or metric; ``failure_class`` what kind of failure it is where it does not hold.
+    judge or metric; ``failure_class`` what kind of failure it is where it does not hold; ``must`` what
+    has to be true, in words, where the check was declared.
     """
 
     name: str
@@ -88,3 +92,4 @@ class CheckRow:
     at_most: float | None = None
     kind: str | None = None
     failure_class: str | None = None
+    must: str | None = None

@@ -41,6 +41,7 @@ class CheckView:
     at_least: float | None = None
     at_most: float | None = None
     failure_class: str | None = None
+    must: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,7 @@ def _phases(row: Mapping[str, Any]) -> tuple[PhaseView, ...]:
     return tuple(PhaseView(name=name, seconds=seconds) for name, seconds in told if seconds is not None)
 
 
-_MEASURED = ("kind", "value", "at_least", "at_most", "failure_class")
+_MEASURED = ("kind", "value", "at_least", "at_most", "failure_class", "must")
 
 
 def _checks(run: StoredRun, row: Mapping[str, Any], seen: dict[str, Any]) -> tuple[CheckView, ...]:

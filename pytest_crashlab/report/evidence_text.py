@@ -70,6 +70,8 @@ def _check(check: CheckView) -> Iterator[str]:
     at = f" at {text(check.site)}" if check.site else ""
     wanted = "required" if check.required else "not required"
     yield from ("", f"Check {text(check.name)} ({wanted}): {_WORDS[check.ok]}{at}{judge}")
+    if check.must:
+        yield f"  must: {text(check.must)}"
     if check.value is not None:
         bounds = (("at least", check.at_least), ("at most", check.at_most))
         asked = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)

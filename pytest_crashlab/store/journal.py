@@ -160,6 +160,7 @@ _CHECK_TYPES: dict[str, tuple[type, ...]] = {
     "at_most": (int, float, type(None)),
     "kind": (str, type(None)),
     "failure_class": (str, type(None)),
+    "must": (str, type(None)),
 }
 _TYPES: dict[str, tuple[type, ...]] = {
     "case": (str,),

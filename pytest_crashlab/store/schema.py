@@ -303,6 +303,7 @@ def _measured_columns() -> dict[str, pl.DataType]:
         "at_most": pl.Float64(),
         "kind": pl.String(),
         "failure_class": pl.String(),
+        "must": pl.String(),
     }
 
 

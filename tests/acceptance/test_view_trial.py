@@ -43,7 +43,15 @@ def fill(root, status=RunStatus.COMPLETED):
     store = Store.open(root, create=True)
     checks = [
         CheckRow(name="amount", required=True, ok=False, why="from the row", site="test_agent.py:9"),
-        CheckRow(name="speed", required=False, ok=False, value=9.5, at_most=2.0, failure_class="slow"),
+        CheckRow(
+            name="speed",
+            must="is quick",
+            required=False,
+            ok=False,
+            value=9.5,
+            at_most=2.0,
+            failure_class="slow",
+        ),
     ]
     failed = row(CASE, 2, "F", t=3.0, horizon=20.0, t_unit="turns", message="it is cut he…")
     again = row(CASE, 3, "E", start=START + 50, record_error="teardown_error: x")
@@ -111,6 +119,7 @@ def test_a_trial_is_shown_with_what_was_kept(store, view):
     for line in (
         "  check 'amount': read from the order row",
         "  from the row",
+        "  must: is quick",
         "  measured 9.5; asked at most 2",
         "  failure class slow",
         "  expected: 30",

@@ -136,6 +136,8 @@ def test_what_cannot_be_an_answer_is_an_error_of_the_test(ok, given, declared, s
         ({"at_least": float("nan")}, "at_least=nan is no number"),
         ({"at_least": 2, "at_most": 1}, "no number is at least 2"),
         ({"name": " "}, "needs a name"),
+        ({"must": " "}, "needs must=: what has to be true, in words"),
+        ({"must": None}, "needs must=: what has to be true, in words"),
         ({"name": "a\nb"}, "needs a name"),
     ],
 )
@@ -318,7 +320,7 @@ def test_checks_of_trials(served: Suite) -> None:
         "metric",
         "slow",
     )
-    assert slow["why"] == "9.5 is not at most 2"
+    assert (slow["why"], slow["must"]) == ("9.5 is not at most 2", "is short")
     lines = CHECKED.strip().splitlines()
     here = lines.index("    note(trial, True)  # here") + 1
     assert rows["through_a_helper", "order"]["site"] == f"test_checked.py:{here}"

@@ -138,8 +138,8 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
     }
     unmeasured = (None,) * 4  # judge, value, at_least, at_most
     assert sealed.checks.rows() == [
-        ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9", *unmeasured, "code", None),
-        ("t.py::test_a", 1, 1, "style", False, None, None, None, *unmeasured, None, None),
+        ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9", *unmeasured, "code", None, None),
+        ("t.py::test_a", 1, 1, "style", False, None, None, None, *unmeasured, None, None, None),
     ]
     assert sealed.cases["case"].to_list() == ["t.py::test_a", "t.py::test_b"]
     assert sealed.cases["planned"].to_list() == [2, 2]
