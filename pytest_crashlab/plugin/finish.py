@@ -13,6 +13,7 @@ import pytest
 from pytest_crashlab.conclude import apart
 from pytest_crashlab.conclude.brief import Brief, Display
 from pytest_crashlab.errors import CrashlabError, StoreError
+from pytest_crashlab.plugin.stopped import NOT_ASKED
 from pytest_crashlab.records.comparison import Policy, Word
 from pytest_crashlab.records.run import RunStatus
 
@@ -44,6 +45,9 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
         raise StoreError("nothing was planned, so there is no run to judge")
     if session.settings.watch_state:
         writer.update(module_state=session.module_state.to_mapping())
+    if session.stopped or session.remaining is not None:
+        kept = [w for w in store.manifest(session.run_id).warnings if NOT_ASKED not in w]
+        writer.update(warnings=[*kept, *session.stopped.values()])
     brief = _brief(session, status)
     conclusion = None
     if session.baseline is None and apart.is_lighter():

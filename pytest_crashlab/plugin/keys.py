@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_crashlab.records.case import CasePlan
 
 
@@ -21,6 +23,8 @@ class TrialOf:
 
 
 TRIAL_KEY = pytest.StashKey[TrialOf]()
+# On the session's configuration: where the run is kept.
+RUN_FOLDER_KEY: pytest.StashKey[Path] = pytest.StashKey()
 
 
 def trial_of(item: pytest.Item) -> TrialOf | None:

@@ -6,16 +6,19 @@ Imported by the first test that asks for a model.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_crashlab.errors import CrashlabError, InstrumentFailure, UsageError
 from pytest_crashlab.plugin.author import derive_seed
+from pytest_crashlab.plugin.breaker import Breaker
 from pytest_crashlab.plugin.judging import MISDECLARED
-from pytest_crashlab.plugin.keys import TRIAL_KEY
+from pytest_crashlab.plugin.keys import RUN_FOLDER_KEY, TRIAL_KEY
 from pytest_crashlab.plugin.lifecycle import STATE_KEY
 from pytest_crashlab.plugin.markers import Markers, where
+from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.settings import Settings
 from pytest_crashlab.provider import pricing
 from pytest_crashlab.provider.base import DEFAULT_NAME, Binding, Role, is_spec, parse_binding
@@ -66,7 +69,8 @@ class Models:
         of = item.stash.get(TRIAL_KEY, None)
         case, trial, seed = (item.nodeid, 1, 0) if of is None else (of.case.id, of.trial, of.run_seed)
         self.ledger = Ledger()
-        self.gate: Callable[[], None] | None = None
+        self.breaker: Breaker | None = None
+        self._is_over = False
         self._seed = derive_seed(seed, case, trial)
         self._sources = sources
         self._retries = retries
@@ -116,11 +120,16 @@ class Models:
                 role=role,
                 seed=self._seed,
                 playing=None if source.scripted is None else source.scripted.play(self._seed),
-                gate=self.gate,
+                gate=self._gate(source),
                 price=pricing.price,
                 others=self.target if role is Role.TARGET else self.judge,
             )
         return self._made[key]
+
+    def _gate(self, source: Source) -> Callable[[], None] | None:
+        if self.breaker is None or source.scripted is not None:
+            return None
+        return partial(self.breaker.refuse, source.binding.provider)
 
     def columns(self) -> dict[str, Any]:
         """What the trial's row says of the target's calls; a judge's are never in it."""
@@ -156,12 +165,17 @@ class Models:
         return found
 
     def close(self) -> None:
-        """Close the clients that were handed out."""
+        """Close the clients that were handed out, and tell what the calls of the trial came to."""
+        if self.breaker is not None and not self._is_over:
+            played = {s.binding.provider for s in self._sources.values() if s.scripted is not None}
+            self.breaker.heard([call for call in self.ledger.calls() if call.provider not in played])
+        self._is_over = True
         for bound in self._made.values():
             bound.close()
 
 
 MODELS_KEY = pytest.StashKey[Models]()
+_BREAKER_KEY = pytest.StashKey[Breaker]()
 _READER_KEY = pytest.StashKey["_Reader"]()
 
 
@@ -178,9 +192,18 @@ def models_for(request: pytest.FixtureRequest) -> Models:
     except CrashlabError as error:
         raise InstrumentFailure(MISDECLARED, str(error)) from error
     item.stash[MODELS_KEY] = models
+    models.breaker = _breaker(request.config)
     if state is not None:
         state.usage = models
     return models
+
+
+def _breaker(config: pytest.Config) -> Breaker | None:
+    """The breaker of this process; None where no run is recorded."""
+    folder = config.stash.get(RUN_FOLDER_KEY, None)
+    if folder is None:
+        return None
+    return config.stash.setdefault(_BREAKER_KEY, Breaker(folder, worker_name(config)))
 
 
 def judge_for(request: pytest.FixtureRequest) -> Judge:

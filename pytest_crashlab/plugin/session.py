@@ -16,13 +16,14 @@ from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recorder import Recorder
 from pytest_crashlab.plugin.redacting import without_secrets
 from pytest_crashlab.plugin.rows import Handover, row_of
+from pytest_crashlab.plugin.stopped import sentence, stops_in
 from pytest_crashlab.plugin.stopping import StopOnSigterm
 from pytest_crashlab.plugin.workers import Orders
 from pytest_crashlab.records.case import CasePlan
-from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
+from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES, Kind
 from pytest_crashlab.records.run import RunStatus, new_run_id
 from pytest_crashlab.records.trial import Phase
-from pytest_crashlab.store.layout import StorePaths
+from pytest_crashlab.store.layout import CONTROL, StorePaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,7 @@ class RunSession:
         self.store_error: str | None = None
         self.looks: list[str] = []
         self.module_state = ModuleState()
+        self.stopped: dict[str, str] = {}
         self.gated_cases = gating.GatedCases(everything=False, pairs={})
         self.stop = StopOnSigterm()
         self.handover = Handover()
@@ -251,6 +253,7 @@ class RunSession:
             self.writer = (
                 store.begin(manifest.new_manifest(self)) if rest is None else store.reopen(self.run_id)
             )
+            (self.folder / CONTROL).unlink(missing_ok=True)  # of a session that was killed
             self.recorder = Recorder(self.writer, {} if rest is None else rest.attempts)
             self.stop.install()
         return self.writer
@@ -272,6 +275,17 @@ class RunSession:
             recorded = self._guarded(self.recorder.add, self.handover.take(row))
             if recorded is not None:
                 self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
+                if recorded.kind is Kind.INSTRUMENT:
+                    self._look_for_stops()
+
+    def _look_for_stops(self) -> None:
+        """Learn which providers the processes of this run do not ask any more."""
+        if not (self.folder / CONTROL).exists():
+            return
+        clean = without_secrets(self.config)
+        for provider, stop in stops_in(self.folder).items():
+            if provider not in self.stopped:
+                self.stopped[provider] = clean(sentence(provider, stop, self.run_id))
 
     def interrupted(self, of: TrialOf, state: ItemState) -> None:
         """The session was stopped inside a trial of this process: say which one; it gives no decision."""

@@ -34,6 +34,7 @@ class SessionHooks:
         self._session = session
         self._progress = Progress(config, session)
         self._ending = Ending()
+        self._told = 0
         self._announced = not process.distributes(config)
 
     def pytest_unconfigure(self) -> None:
@@ -83,6 +84,19 @@ class SessionHooks:
             if plan is not None:
                 self._announce()
             self._progress.update()
+            if len(self._session.stopped) > self._told:
+                self._tell_stops()
+
+    def _tell_stops(self) -> None:
+        """Say at once which provider is not asked any more."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        sentences = list(self._session.stopped.values())[self._told :]
+        self._told += len(sentences)
+        if reporter is None:
+            return
+        for said in sentences:
+            reporter.ensure_newline()
+            reporter.write_line(f"crashlab: {said}", yellow=True)
 
     def _announce(self) -> None:
         """On the controller, which collects nothing itself: say what the workers are going to run."""

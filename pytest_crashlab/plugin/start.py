@@ -130,10 +130,12 @@ class Starter:
     def _register_evidence(self, settings: Settings) -> None:
         """Collect what is kept besides the rows, where there is a folder for it."""
         from pytest_crashlab.plugin.evidence import EVIDENCE_NAME, EvidenceHooks
+        from pytest_crashlab.plugin.keys import RUN_FOLDER_KEY
 
         folder = self._folder if self._session is None else str(self._session.folder)
         if folder is None:
             return
+        self._config.stash[RUN_FOLDER_KEY] = Path(folder)
         hooks = EvidenceHooks(
             self._config,
             folder=Path(folder),

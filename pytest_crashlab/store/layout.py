@@ -29,6 +29,10 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _OWN_NAMES = {"store.json", ".gitignore", "refs", "ledger.jsonl", "locks", "runs"}
 
 
+CONTROL = "control.json"
+"""In a running run's folder: which providers its processes do not ask any more."""
+
+
 class RunPaths:
     """The files of one run. ``plan``, ``journal`` and ``control`` exist only while it is running."""
 
@@ -37,7 +41,7 @@ class RunPaths:
         self.manifest = folder / "manifest.json"
         self.plan = folder / "plan.json"
         self.journal = folder / "journal.jsonl"
-        self.control = folder / "control.json"
+        self.control = folder / CONTROL
         self.writer_lock = folder / "writer.lock"
         self.cases = folder / "cases.parquet"
         self.trials = folder / "trials.parquet"
