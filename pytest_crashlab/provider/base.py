@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import InstrumentFailure, UsageError
 
@@ -173,17 +173,6 @@ class Binding:
         if "timeout" in rest:
             own["timeout"] = _seconds(rest.pop("timeout"), where)
         return replace(self, settings={**self.settings, **rest}, **own)
-
-
-class Provider(Protocol):
-    """What answers without a network: see :class:`pytest_crashlab.provider.scripted.Scripted`."""
-
-    @property
-    def binding(self) -> Binding:
-        """The provider and model that its calls are recorded under."""
-
-    def answer(self, request: Mapping[str, Any], *, seed: int) -> Mapping[str, Any]:
-        """The answer to one request, the same for the same request and seed."""
 
 
 def is_spec(text: str) -> bool:
