@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from tests.plugin.conftest import Suite
 
 # A background job's children ignore Ctrl-C; these sessions are to hear it wherever they are started.
+# xdist's controller gives its workers ten seconds to end, which the one that waits uses up.
 START = (
     "import signal, sys, pytest; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from xdist.workermanage import NodeManager; NodeManager.EXIT_TIMEOUT = 1; "
     "sys.exit(pytest.main(sys.argv[1:]))"
 )
 
@@ -64,6 +66,12 @@ def test_case(i, request):
         if TROUBLE == "hang":
             time.sleep(60)
 """
+
+
+@pytest.fixture
+def suite(served: Suite) -> Suite:
+    """How many workers there are makes no difference here."""
+    return served
 
 
 def labels(suite: Suite) -> dict[tuple[int, int], str | None]:
@@ -111,7 +119,7 @@ def test_a_session_that_is_told_to_stop_is_sealed_as_cancelled(suite: Suite, sto
     found = labels(suite)
     assert found.pop((1, 2), None) == ("interrupted" if suite.workers == "-n0" else None)
     assert set(found.values()) == {"passed"}
-    assert len(found) < 8 or suite.workers == "-n2"
+    assert len(found) < 8
 
 
 def test_ctrl_c_at_a_terminal_reaches_the_workers_too(pytester: pytest.Pytester) -> None:
