@@ -7,13 +7,10 @@ raise the instrument's failure at once, so that the trials are undecided and cos
 
 from __future__ import annotations
 
-import contextlib
-import json
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.errors import InstrumentFailure, StoreError
-from pytest_crashlab.plugin.stopped import stops_in
-from pytest_crashlab.store.atomic import write_whole
+from pytest_crashlab.errors import InstrumentFailure
+from pytest_crashlab.plugin.stopped import stops_in, tell_stops
 from pytest_crashlab.store.layout import CONTROL
 
 if TYPE_CHECKING:
@@ -70,8 +67,7 @@ class Breaker:
         said = f"{trials} trial{'s' * (trials != 1)} in a row ended in {label}"
         stop = {"label": label, "why": said + (f" ({why})" if why else ""), "by": self._worker}
         self._stops = {**self._stops, provider: stop}
-        with contextlib.suppress(StoreError):  # this process knows; a disk that is full is told elsewhere
-            write_whole(self._file, json.dumps({"stopped": self._stops}).encode())
+        tell_stops(self._file.parent, self._stops)
 
     def _read(self) -> dict[str, dict[str, str]]:
         try:

@@ -13,7 +13,7 @@ import pytest
 from pytest_crashlab.conclude import apart
 from pytest_crashlab.conclude.brief import Brief, Display
 from pytest_crashlab.errors import CrashlabError, StoreError
-from pytest_crashlab.plugin.stopped import NOT_ASKED
+from pytest_crashlab.plugin.stopped import BUDGET, NOT_ASKED
 from pytest_crashlab.records.comparison import Policy, Word
 from pytest_crashlab.records.run import RunStatus
 
@@ -34,7 +34,8 @@ def run_status(session: RunSession, pytest_session: pytest.Session, exit_status:
     planned = {} if selection is None else {case.id: case.planned for case in selection.cases}
     if recorder is not None and recorder.missing(planned) == 0:
         return RunStatus.COMPLETED
-    stopped = pytest_session.shouldstop or pytest_session.shouldfail
+    spent = session.budget is not None and session.budget.reason is not None
+    stopped = pytest_session.shouldstop or pytest_session.shouldfail or spent
     return RunStatus.CANCELLED if stopped or exit_status not in _PLAIN_ENDS else RunStatus.FAILED
 
 
@@ -46,7 +47,8 @@ def conclude(session: RunSession, status: RunStatus) -> Conclusion:
     if session.settings.watch_state:
         writer.update(module_state=session.module_state.to_mapping())
     if session.stopped or session.remaining is not None:
-        kept = [w for w in store.manifest(session.run_id).warnings if NOT_ASKED not in w]
+        before = store.manifest(session.run_id).warnings
+        kept = [w for w in before if NOT_ASKED not in w and not w.startswith(BUDGET)]
         writer.update(warnings=[*kept, *session.stopped.values()])
     brief = _brief(session, status)
     conclusion = None

@@ -57,6 +57,12 @@ _VALUED = (
         "DIR",
         "where runs are kept (default: .crashlab; or CRASHLAB_STORE)",
     ),
+    (
+        "--crashlab-budget",
+        "crashlab_budget",
+        "AMOUNTS",
+        "start no trial that would go beyond it: 5usd, 200000tokens, 30m (commas between)",
+    ),
     ("--crashlab-resume", None, "RUN", "go on with a run: only its planned trials without a decision"),
     (
         "--crashlab-report",
@@ -154,6 +160,7 @@ _PASSIVE = frozenset(
         "--crashlab-retries",
         "--crashlab-split",
         "--crashlab-sandbox",
+        "--crashlab-budget",
     }
 )
 _STARTERS = (

@@ -16,7 +16,7 @@ from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recorder import Recorder
 from pytest_crashlab.plugin.redacting import without_secrets
 from pytest_crashlab.plugin.rows import Handover, row_of
-from pytest_crashlab.plugin.stopped import sentence, stops_in
+from pytest_crashlab.plugin.stopped import BUDGET, budget_sentence, sentence, stops_in
 from pytest_crashlab.plugin.stopping import StopOnSigterm
 from pytest_crashlab.plugin.workers import Orders
 from pytest_crashlab.records.case import CasePlan
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_crashlab.plugin.budget import BudgetKeeper
     from pytest_crashlab.plugin.keys import TrialOf
     from pytest_crashlab.plugin.lifecycle import ItemState
     from pytest_crashlab.plugin.settings import Order, Settings
@@ -74,6 +75,7 @@ class RunSession:
         self.looks: list[str] = []
         self.module_state = ModuleState()
         self.stopped: dict[str, str] = {}
+        self.budget: BudgetKeeper | None = None
         self.gated_cases = gating.GatedCases(everything=False, pairs={})
         self.stop = StopOnSigterm()
         self.handover = Handover()
@@ -249,6 +251,8 @@ class RunSession:
         if self.writer is None:
             if not self.started:  # trials asked for by a marker that a worker found
                 self.start()
+            from pytest_crashlab.plugin.budget import BudgetKeeper
+
             store, rest = self._opened(), self.remaining
             self.writer = (
                 store.begin(manifest.new_manifest(self)) if rest is None else store.reopen(self.run_id)
@@ -256,6 +260,9 @@ class RunSession:
             (self.folder / CONTROL).unlink(missing_ok=True)  # of a session that was killed
             self.recorder = Recorder(self.writer, {} if rest is None else rest.attempts)
             self.stop.install()
+            if self.settings.budget is not None:
+                self.budget = BudgetKeeper(self.settings.budget, self.folder)
+                self.config.pluginmanager.register(self.budget, "crashlab-budget-keeper")
         return self.writer
 
     def _opened(self) -> Store:
@@ -277,6 +284,13 @@ class RunSession:
                 self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
                 if recorded.kind is Kind.INSTRUMENT:
                     self._look_for_stops()
+                if self.budget is not None and self.budget.reason is not None:
+                    self._tell_budget(self.budget.reason)
+
+    def _tell_budget(self, why: str) -> None:
+        planned = {} if self.selection is None else {c.id: c.planned for c in self.selection.cases}
+        if BUDGET not in self.stopped and self.recorder is not None and self.recorder.missing(planned):
+            self.stopped[BUDGET] = budget_sentence(why, self.run_id)
 
     def _look_for_stops(self) -> None:
         """Learn which providers the processes of this run do not ask any more."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_crashlab.plugin.budget import Budget
     from pytest_crashlab.provider.base import Binding
 
 Order = Literal["rounds", "cases"]
@@ -65,6 +66,7 @@ class Settings:
     shared_seed: bool
     store: Path
     resume: str | None
+    budget: Budget | None
     reports: tuple[tuple[Path, str], ...]
     baseline_missing: OnMissing
     unsupported: OnUnsupported
@@ -111,6 +113,7 @@ class Settings:
             shared_seed=shared_seed,
             store=read.store(),
             resume=read.value("--crashlab-resume"),
+            budget=read.budget(),
             reports=read.reports(),
             baseline_missing=cast(
                 "OnMissing",
@@ -179,6 +182,14 @@ class _Reader:
         if not value.isdecimal() or int(value) < 1:
             raise UsageError(f"{flag}={value} is no number of rows; give a whole number from 1 on")
         return int(value)
+
+    def budget(self) -> Budget | None:
+        value, blame = self._given("--crashlab-budget", "crashlab_budget")
+        if value is None:
+            return None
+        from pytest_crashlab.plugin.budget import Budget
+
+        return Budget.read(value, blame)
 
     def integer(self, flag: str, ini: str) -> int | None:
         value, blame = self._given(flag, ini)

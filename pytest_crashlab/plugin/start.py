@@ -9,6 +9,7 @@ import pytest
 
 from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.plugin import process
+from pytest_crashlab.plugin.keys import RUN_FOLDER_KEY
 from pytest_crashlab.plugin.redacting import SecretIds
 from pytest_crashlab.plugin.settings import Settings
 from pytest_crashlab.plugin.watch import Watch
@@ -121,6 +122,11 @@ class Starter:
         )
         self._config.pluginmanager.register(lifecycle, LIFECYCLE_NAME)
         self._register_evidence(settings)
+        if settings.budget is not None and RUN_FOLDER_KEY in self._config.stash:
+            from pytest_crashlab.plugin.budget import BudgetWatch
+
+            watch = BudgetWatch(self._config.stash[RUN_FOLDER_KEY])
+            self._config.pluginmanager.register(watch, "crashlab-budget")
         if settings.watch_state:
             from pytest_crashlab.plugin.module_state import ModuleState, StateWatch
 
@@ -130,7 +136,6 @@ class Starter:
     def _register_evidence(self, settings: Settings) -> None:
         """Collect what is kept besides the rows, where there is a folder for it."""
         from pytest_crashlab.plugin.evidence import EVIDENCE_NAME, EvidenceHooks
-        from pytest_crashlab.plugin.keys import RUN_FOLDER_KEY
 
         folder = self._folder if self._session is None else str(self._session.folder)
         if folder is None:
