@@ -9,10 +9,13 @@ import numpy as np
 
 from pytest_crashlab.compare.counts import count_cases
 from pytest_crashlab.compare.sentences import count, percent, points
+from pytest_crashlab.compare.usage import Usage, run_usage
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.stats import detectable_drop, planned_drop, planned_trials, trials_to_show
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_crashlab.store import StoredRun
 
 USUAL_PASS_RATE = 0.95
@@ -26,7 +29,9 @@ class Design:
     ``detectable`` the smallest drop that ``trials`` trials a case show, None without ``trials`` or
     where not even a drop to nothing would be shown; ``needed`` the fewest trials a case that show
     ``drop``, None without ``drop`` or where 100 are not enough. ``baseline_trials`` decided trials a
-    case of the baseline, None where the baseline is to be run with as many as the candidate.
+    case of the baseline, None where the baseline is to be run with as many as the candidate. ``seconds``
+    a trial took in the baseline, set-up and tear-down included, and ``cost`` what its target used: None
+    where nothing was measured.
     """
 
     cases: int
@@ -38,6 +43,8 @@ class Design:
     drop: float | None
     detectable: float | None
     needed: int | None
+    seconds: float | None = None
+    cost: Usage | None = None
 
     @property
     def sentences(self) -> list[str]:
@@ -47,7 +54,25 @@ class Design:
             said.append(self._detectable(self.trials))
         if self.drop is not None:
             said.append(self._needed(self.drop))
+        if self.measured and (trials := self.trials or self.needed) is not None:
+            said += self._expected(self.cases * trials)
         return said
+
+    def _expected(self, trials: int) -> Iterator[str]:
+        """What a run of so many trials takes, if a trial takes what it did in the baseline."""
+        of = count(trials, "trial")
+        if self.seconds is not None:
+            yield f"A run of {of} takes about {_time(self.seconds * trials)} of trials one after the other."
+        cost = self.cost
+        if cost is None or cost.value is None:
+            yield "What it costs is not known: no trial of the baseline told a cost."
+            return
+        low, high = (None if bound is None else bound * trials for bound in (cost.low, cost.high))
+        between = "" if low is None or high is None else f" ({low:,.4g} to {high:,.4g}, 95 %, new cases)"
+        yield (
+            f"It costs about {cost.value * trials:,.4g} USD{between}: {cost.value:,.4g} USD a trial, "
+            f"{cost.basis or 'of unknown basis'}, known of {cost.trials} of {cost.of} trials."
+        )
 
     def _assumed(self) -> str:
         rate = percent(self.pass_rate)
@@ -76,6 +101,13 @@ class Design:
             return f"To find {wanted}, {MOST_TRIALS} trials a case are not enough: {more}."
         total = count(self.cases * self.needed, "trial")
         return f"To find {wanted}, each case needs {count(self.needed, 'trial')} ({total} a run)."
+
+
+def _time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.2g} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
 def assumed_design(
@@ -126,4 +158,12 @@ def measured_design(
         drop=drop,
         detectable=shown,
         needed=None if drop is None else trials_to_show(passes, n, drop, most=MOST_TRIALS),
+        seconds=_seconds(run),
+        cost=next(used for used in run_usage(run) if used.unit == "USD"),
     )
+
+
+def _seconds(run: StoredRun) -> float | None:
+    """The mean duration of the trials that ran."""
+    ran = run.trials.filter(run.trials["deciding"] & (run.trials["duration"] > 0))["duration"]
+    return None if ran.is_empty() else float(ran.sum()) / len(ran)

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_crashlab.cli import main
 from pytest_crashlab.store import Store
-from tests.stories import record
+from tests.stories import record, row
 
 
 @pytest.fixture
@@ -69,6 +69,25 @@ def test_against_a_baseline_that_is_there(tmp_path, planned):
     assert more["cases"] == 76
     assert more["pass_rate"] == pytest.approx(design["pass_rate"])
     assert more["detectable"] < design["detectable"]
+
+
+def test_what_a_run_takes_and_costs_is_told_from_the_baseline(tmp_path, plan, planned):
+    store = Store.open(tmp_path / ".crashlab", create=True)
+    priced = [
+        row(f"t{i}", trial, "P", cost_usd=0.02 if i < 2 else 0.04, cost_basis="billed")
+        for i in range(4)
+        for trial in (1, 2)
+    ]
+    record(store, {f"t{i}": ".." for i in range(4)}, rows=priced, run_id="priced")
+    record(store, {"t0": "PP"}, run_id="free")
+    _, out, _ = plan("--baseline=priced", "--trials=10")
+    assert "A run of 40 trials takes about 20 s of trials one after the other.\n" in out
+    assert "It costs about 1.2 USD (" in out
+    assert "0.03 USD a trial, billed, known of 8 of 8 trials.\n" in out
+    assert planned("--baseline=priced", "--trials=10")["cost"]["value"] == pytest.approx(0.03)
+    _, out, _ = plan("--baseline=free", "--trials=2")
+    assert "What it costs is not known: no trial of the baseline told a cost." in out
+    assert "costs" not in plan("--cases=4", "--trials=2")[1]
 
 
 def test_what_no_number_of_trials_finds(planned):
