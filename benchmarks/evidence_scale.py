@@ -3,8 +3,8 @@
 Two stored runs of 25,600 trials with about 9.7 KB of evidence each. In turns, each in a process of its
 own: comparing the runs, and reading their evidence in the fastest way there is (one query, every document
 decoded and kept). Prints seconds and peak memory of both, without and with starting Python and importing,
-and one trial's evidence read alone. Comparing has to take at most 1/20 of the time and 1/5 of the memory, both
-beyond what starting and importing take.
+and one trial's evidence read alone. Comparing has to take at most 1/20 of the time and 1/5 of the memory,
+both beyond what starting and importing take.
 """
 
 from __future__ import annotations

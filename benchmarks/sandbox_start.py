@@ -45,14 +45,14 @@ def held() -> dict[str, int]:
     status = Path("/proc/self/status").read_text("ascii")
     memory = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return {
-        "open files": len(os.listdir("/proc/self/fd")),
+        "open files": sum(1 for _ in Path("/proc/self/fd").iterdir()),
         "KB of memory": int(memory.split()[1]),
         "mounts": len(Path("/proc/self/mounts").read_text("utf-8").splitlines()),
         "control groups": sum(
             name.startswith("crashlab-") for _, names, _ in os.walk("/sys/fs/cgroup") for name in names
         ),
-        "processes": sum(name.isdigit() for name in os.listdir("/proc")),
-        "folders": len(os.listdir(tempfile.gettempdir())),
+        "processes": sum(path.name.isdigit() for path in Path("/proc").iterdir()),
+        "folders": sum(1 for _ in Path(tempfile.gettempdir()).iterdir()),
     }
 
 
