@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERBS = (
-    *("runs", "view", "diff", "history", "outcomes"),
+    *("runs", "view", "diff", "inspect", "history", "outcomes"),
     *("gate", "plan", "baseline"),
     *("amend", "import", "recover", "cancel", "delete", "doctor", "completion"),
 )
