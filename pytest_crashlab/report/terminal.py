@@ -208,6 +208,8 @@ def _repeats(view: views.SessionView) -> Iterator[RenderableType]:
     yield columns(rows, right=(0, 1, 3, 5))
     if repeats.flips is None:
         yield indented("Flip cases -: use at least 3 trials to see flips.")
+    elif not repeats.flips_of:
+        yield indented("Flip cases -: no case has all of its planned trials decided.")
     else:
         yield indented(f"Flip cases {repeats.flips} of {repeats.flips_of}")
     yield indented(f"Disagreement of two trials of a case {percent(repeats.disagreement)}")

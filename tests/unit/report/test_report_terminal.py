@@ -177,6 +177,11 @@ def test_a_number_that_is_not_known_is_a_dash(tell):
     assert "0.0 %" in drawn, "but none of four scheduled trials passed, and that was measured"
 
 
+def test_flips_of_no_case_are_not_0(tell):
+    drawn = render_text(tell(None, {f"{FILE}[a]": "PP."}), width=80, color=False, full=True)
+    assert "Flip cases -: no case has all of its planned trials decided.\n" in drawn
+
+
 def test_ten_moved_cases_at_most(tell):
     view = tell(ids(12), ids(12, "PPPFF"))
     drawn = render_text(view, width=80, color=False)
