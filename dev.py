@@ -31,9 +31,6 @@ ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"
 STAMP = ENVIRONMENT / "installed-by-dev.json"
 
-# Tests wait for processes that they start, so one worker more than there are cores keeps these busy.
-WORKERS = str((os.cpu_count() or 1) + 1)
-
 # command: (what it does, extras of pyproject.toml it needs, command line in the environment)
 COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "demo": (
@@ -44,7 +41,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "test": (
         "run the tests on all cores; what follows goes to pytest (-n0: in one process)",
         ("test",),
-        ("-m", "pytest", "-n", WORKERS, "--dist", "worksteal"),
+        ("-m", "pytest", "-n", "logical", "--dist", "worksteal"),
     ),
     "lint": ("ruff: rules and format", ("lint",), ("-m", "ruff", "check", ".")),
     "format": ("let ruff format the sources", ("lint",), ("-m", "ruff", "format", ".")),
