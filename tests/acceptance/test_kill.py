@@ -151,7 +151,11 @@ KINDS = [("-n0", "controller"), ("-n2", "controller"), ("-n2", "worker")]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="kill -9 is a POSIX signal")
-@pytest.mark.parametrize(("workers", "target"), KINDS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("workers", "target"),
+    [*KINDS[:2], pytest.param(*KINDS[2], marks=pytest.mark.slow)],
+    ids=" ".join,
+)
 def test_a_few_kills(tmp_path: Path, workers: str, target: str) -> None:
     draw = random.Random(f"few {workers} {target}")
     for number in range(2):

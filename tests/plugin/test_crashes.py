@@ -136,7 +136,7 @@ def test_ctrl_c_at_a_terminal_reaches_the_workers_too(pytester: pytest.Pytester)
     assert labels(suite).get((1, 2)) in (None, "worker_lost", "interrupted")
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.1])
+@pytest.mark.parametrize("pause", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_ctrl_c_twice_loses_nothing(single: Suite, pause: float) -> None:
     """An impatient second Ctrl-C ends pytest where it is; the run is cancelled, now or when recovered."""
     single.files(test_it=WAITING)
@@ -234,7 +234,9 @@ def test_a_worker_dies_in_a_trial(
     [["--dist=loadscope"], ["--max-worker-restart=0"]],
     ids=" ".join,
 )
-@pytest.mark.parametrize("gate", [["--min-pass-rate=30%"], []], ids=" ".join)
+@pytest.mark.parametrize(
+    "gate", [["--min-pass-rate=30%"], pytest.param([], marks=pytest.mark.slow)], ids=" ".join
+)
 def test_trials_that_never_ran_are_missing_and_no_pass(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: list[str], gate: list[str]
 ) -> None:
@@ -399,7 +401,7 @@ def test_a_disk_that_is_full_from_the_start(
     assert "No space left on device" in result.stdout.str() + result.stderr.str()
 
 
-@pytest.mark.parametrize("started_by", ["option", "marker"])
+@pytest.mark.parametrize("started_by", ["option", pytest.param("marker", marks=pytest.mark.slow)])
 def test_a_store_that_cannot_be_written(suite: Suite, started_by: str) -> None:
     """Exit 4 with one sentence, before a trial is spent on it or as soon as the workers tell."""
     suite.files(test_it=f"import pytest\npytestmark = pytest.mark.trials(3)\n{TROUBLED}")

@@ -172,6 +172,7 @@ def test_a_later_round_that_collects_differently_ends_the_session_in_order(worke
     assert (counts["passed"], counts["missing"]) == (2, 4)
 
 
+@pytest.mark.slow
 def test_workers_of_a_round_that_is_over_are_gone(workers: Suite) -> None:
     """Their memory is not kept to the end of the session."""
     workers.files(

@@ -36,7 +36,10 @@ def test_iterated_formula_in_known_suites(rate, strength, cases, k, drop):
 
 
 @pytest.mark.parametrize(("a", "b"), [(20, 1), (0.5, 0.5), (500, 500)])
-@pytest.mark.parametrize(("cases", "k"), [(10, 5), (20, 3), (50, 3)])
+@pytest.mark.parametrize(
+    ("cases", "k"),
+    [(10, 5), *(pytest.param(*design, marks=pytest.mark.slow) for design in [(20, 3), (50, 3)])],
+)
 def test_four_of_five_tries_show_the_drop(a, b, cases, k):
     drop = stats.planned_drop(cases, k, rate=a / (a + b), strength=a + b)
     rng = np.random.default_rng(13)
