@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 
@@ -21,3 +22,8 @@ _PRELOADED = (np, pl, scipy.special)
 # the next session would mix old and new classes.
 for _module in pkgutil.walk_packages(pytest_crashlab.__path__, "pytest_crashlab."):
     importlib.import_module(_module.name)
+
+# And these map each other's exceptions: one that is loaded a second time raises what the other does not know.
+for _name in ("httpcore", "httpcore2", "httpx", "httpx2"):
+    with contextlib.suppress(ImportError):
+        importlib.import_module(_name)

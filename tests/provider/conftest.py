@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import importlib.util
 from dataclasses import dataclass
 from typing import Any
@@ -18,18 +16,6 @@ from pytest_crashlab.provider.exchange import Sender
 from pytest_crashlab.provider.transport import Wire
 
 APIS = ("openai chat", "openai responses", "anthropic messages")
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _loaded_once():
-    """Load the libraries before any session in this process does.
-
-    Such a session forgets at its end what it imported. A library that is loaded a second time has other
-    exceptions than the one that an earlier library still knows.
-    """
-    for name in ("httpcore", "httpcore2", "httpx", "httpx2", "openai", "anthropic"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
 
 
 @pytest.fixture(scope="module")
