@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from time import time  # bound now: a test may put another clock in its place
 from typing import TYPE_CHECKING
 
@@ -75,7 +74,7 @@ class Recorder:
         if len(attempts) <= row.trial:
             attempts.extend(bytes(row.trial + 1 - len(attempts)))
         attempts[row.trial] = min(attempts[row.trial] + 1, _MOST_ATTEMPTS)
-        return replace(row, attempt=attempts[row.trial]) if attempts[row.trial] > 1 else row
+        return row._replace(attempt=attempts[row.trial]) if attempts[row.trial] > 1 else row
 
     def _count(self, row: TrialRow) -> None:
         self.reported += row.attempt == 1

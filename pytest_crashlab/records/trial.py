@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_crashlab.records.outcome import Decision, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Phase(StrEnum):
@@ -21,9 +23,11 @@ class Phase(StrEnum):
     RECORD = "record"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRow:
+class TrialRow(NamedTuple):
     """What one attempt of one trial came to. Narrow: no inputs, outputs or traces.
+
+    Give and read its fields by name; their order is none to rely on. (A named tuple, since one is made
+    for each trial and a frozen data class takes four times as long.)
 
     ``case`` the case's node id; ``trial`` 1..k; ``attempt`` 1.. (set by whoever records);
     ``phase`` where the outcome was decided; ``start`` seconds since the epoch; ``duration`` seconds
@@ -41,17 +45,17 @@ class TrialRow:
 
     case: str
     trial: int
-    attempt: int = 1
     outcome: str | None
     kind: Kind | None
+    start: float
+    duration: float
+    attempt: int = 1
     phase: Phase | None = None
     infra_healthy: bool | None = None
     target_completed: bool | None = None
     t: float | None = None
     horizon: float | None = None
     t_unit: str | None = None
-    start: float
-    duration: float
     run_duration: float | None = None
     prepare_s: float | None = None
     verify_s: float | None = None
@@ -75,7 +79,11 @@ class TrialRow:
 
     def to_json(self) -> str:
         """One line of ASCII JSON without the fields that are None."""
-        known = [key + _literal(value) for name, key in _KEYS if (value := getattr(self, name)) is not None]
+        known = [
+            key + _LITERALS.get(value.__class__, json.dumps)(value)
+            for key, value in zip(_KEYS, self, strict=True)
+            if value is not None
+        ]
         return f"{{{','.join(known)}}}"
 
     @classmethod
@@ -88,16 +96,18 @@ class TrialRow:
         return cls(**known)
 
 
-def _literal(value: object) -> str:
-    """``json.dumps(value)``, which for one short value mostly sets itself up: a row is written per trial."""
-    if isinstance(value, str):
-        return encode_basestring_ascii(value)
-    if value is True or value is False:
-        return "true" if value else "false"
-    if isinstance(value, float) and isfinite(value):
-        return float.__repr__(value)
-    return json.dumps(value)
+def _float(value: float) -> str:
+    return float.__repr__(value) if isfinite(value) else json.dumps(value)
 
 
-_FIELDS = tuple(f.name for f in fields(TrialRow))
-_KEYS = tuple((name, f'"{name}":') for name in _FIELDS)
+# json.dumps for one short value mostly sets itself up, and a row is written per trial.
+_LITERALS: dict[type, Callable[[Any], str]] = {
+    str: encode_basestring_ascii,
+    int: int.__repr__,
+    float: _float,
+    bool: lambda value: "true" if value else "false",
+    Kind: encode_basestring_ascii,
+    Phase: encode_basestring_ascii,
+}
+_FIELDS = TrialRow._fields
+_KEYS = tuple(f'"{name}":' for name in _FIELDS)

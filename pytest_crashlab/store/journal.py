@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from time import monotonic  # bound now: a test may put another clock in its place
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import CorruptRun, StoreError
 from pytest_crashlab.records.check import CheckRow
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _SYNC_EVERY = 0.2
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
-RowT = TypeVar("RowT", TrialRow, CheckRow)
-
 
 def encode(row: TrialRow, checks: Sequence[CheckRow] = (), *, text: str | None = None) -> bytes:
     """The journal line of an attempt: ASCII JSON, the fields of ``row.to_json()`` and ``checks``.
@@ -32,7 +30,7 @@ def encode(row: TrialRow, checks: Sequence[CheckRow] = (), *, text: str | None =
     line = _dump(row, checks) if text is None else text
     # JSON for the table reader: it refuses NaN, and turns half a surrogate pair into a NUL
     if "NaN" in line or "Infinity" in line or "\\ud" in line:
-        line = _dump(_storable(row), [_storable(check) for check in checks])
+        line = _dump(_storable_row(row), [_storable_check(check) for check in checks])
     return line.encode("ascii") + b"\n"
 
 
@@ -43,15 +41,20 @@ def _dump(row: TrialRow, checks: Sequence[CheckRow]) -> str:
     return _ENCODER.encode(data)
 
 
-def _storable(row: RowT) -> RowT:
-    changed: dict[str, Any] = {}
-    for field in fields(row):
-        value = getattr(row, field.name)
-        if isinstance(value, float) and not math.isfinite(value):
-            changed[field.name] = None
-        elif isinstance(value, str) and not isinstance(value, StrEnum):
-            changed[field.name] = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return replace(row, **changed)
+def _storable_row(row: TrialRow) -> TrialRow:
+    return TrialRow(*map(_storable, row))
+
+
+def _storable_check(check: CheckRow) -> CheckRow:
+    return replace(check, **{field.name: _storable(getattr(check, field.name)) for field in fields(check)})
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, str) and not isinstance(value, StrEnum):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return value
 
 
 class JournalWriter:
@@ -165,17 +168,17 @@ _CHECK_TYPES: dict[str, tuple[type, ...]] = {
 _TYPES: dict[str, tuple[type, ...]] = {
     "case": (str,),
     "trial": (int,),
-    "attempt": (int,),
     "outcome": (str,),
     "kind": (str,),
+    "start": (int, float),
+    "duration": (int, float),
+    "attempt": (int,),
     "phase": (str,),
     "infra_healthy": (bool,),
     "target_completed": (bool,),
     "t": (int, float),
     "horizon": (int, float),
     "t_unit": (str,),
-    "start": (int, float),
-    "duration": (int, float),
     "run_duration": (int, float),
     "prepare_s": (int, float),
     "verify_s": (int, float),

@@ -121,7 +121,7 @@ def _read_lines(whole: bytes, where: Path, damaged: list[int] | None) -> pl.Data
     except pl.exceptions.PolarsError:
         pass  # read again, line by line, to say which one it is
     rows = [
-        {**asdict(row), "checks": [asdict(check) for check in checks]}
+        {**row._asdict(), "checks": [asdict(check) for check in checks]}
         for row, checks in decode_lines(whole, where, damaged=damaged)
     ]
     return pl.DataFrame(rows, schema={**columns, "checks": schema["checks"]})

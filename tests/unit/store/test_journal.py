@@ -50,9 +50,11 @@ rows = st.builds(
     kind=st.none() | st.sampled_from(Kind),
     phase=st.none() | st.sampled_from(Phase),
     infra_healthy=st.none() | st.booleans(),
-    t=st.none() | numbers,
     start=numbers,
     duration=numbers,
+    **dict.fromkeys(
+        ["t", "horizon", "run_duration", "prepare_s", "verify_s", "record_s", "cost_usd"], st.none() | numbers
+    ),
     worker=texts,
     message=st.none() | texts,
 )
