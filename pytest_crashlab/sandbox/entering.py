@@ -108,8 +108,12 @@ def be_parent_inside(
 
 def be_first_to_go(pid: int | str) -> None:
     """When memory runs out, let the kernel take this process and its children before what supervises it."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as file:  # noqa: PTH123
-        file.write("1000")
+    with contextlib.suppress(OSError):
+        fd = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, b"1000")
+        finally:
+            os.close(fd)
 
 
 def become_user(uid: int | None) -> None:

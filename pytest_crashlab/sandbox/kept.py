@@ -11,7 +11,7 @@ from pytest_crashlab.sandbox.keepers import Keepers, KeptCommand
 from pytest_crashlab.sandbox.workspace import inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pytest_crashlab.sandbox.base import Command
@@ -36,13 +36,13 @@ class Machine:
             self._keepers = Keepers(self._own)
         return self._own, self._keepers
 
-    def new_folder(self, owner: int | None) -> Path:
-        """A folder for one sandbox, with ``work`` and ``tmp`` of user ``owner`` (None: this one)."""
+    def new_folder(self, owner: int | None, names: Sequence[str] = ("work",)) -> Path:
+        """A folder for one sandbox, and in it those of ``names`` for user ``owner`` (None: this one)."""
         own, _ = self._ready()
         self._count += 1
         folder = own / f"s{self._count}"
         folder.mkdir(mode=0o711)
-        for name in ("work", "tmp"):
+        for name in names:
             (folder / name).mkdir(mode=0o700)
             if owner is not None:
                 os.chown(folder / name, owner, owner)

@@ -30,7 +30,7 @@ class Local:
     def open(self, limits: Limits) -> KeptBox:
         """A fresh folder; raises :class:`SandboxFailure` where the network is to be cut."""
         refuse_network(limits)
-        return KeptBox(self._machine, self._machine.new_folder(None), _describe)
+        return KeptBox(self._machine, self._machine.new_folder(None, ("work", "tmp")), _describe)
 
     def close(self) -> None:
         """Leave nothing behind."""

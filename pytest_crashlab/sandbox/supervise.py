@@ -172,13 +172,22 @@ class Supervised:
             self._poll.register(self._feed, select.POLLOUT | select.POLLERR)
         else:
             self._close_feed()
-        try:
-            self._exits = os.pidfd_open(self.pid)
-        except OSError:
-            self._exits = None
-        else:
-            self._poll.register(self._exits, select.POLLIN)
+        self._exits = self._end_handle()
+        if self._exits is not None:
+            self._poll.register(self._exits, reading)
         return self._exits
+
+    def _end_handle(self) -> int | None:
+        """What becomes readable when the target has ended: its parent's report where it has one.
+
+        Sooner than that parent's own end, which is then waited for beside the end of the namespaces.
+        """
+        if self._held is not None:
+            return os.dup(self._report)
+        try:
+            return os.pidfd_open(self.pid)
+        except OSError:
+            return None
 
     def _serve(self, fd: int, event: int) -> bool:
         """Handle one ready descriptor; True when the command is to be ended."""
