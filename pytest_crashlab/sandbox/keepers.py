@@ -26,13 +26,13 @@ _IDLE = 2  # keepers kept for later commands
 class Keeper:
     """One keeper process and the connection to it."""
 
-    def __init__(self, base: Path, number: int) -> None:
+    def __init__(self, base: Path, number: str) -> None:
         ours, theirs = socket.socketpair()
         self.sock = ours
         argv = [sys.executable, "-I", "-S", str(_KEEPER), str(_PACKAGE_ROOT), str(theirs.fileno())]
         try:
             self._process = subprocess.Popen(
-                [*argv, str(base), str(number)],
+                [*argv, str(base), number],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
@@ -76,7 +76,7 @@ class Keepers:
             if self._idle:
                 return self._idle.pop()
             self._made += 1
-            number = self._made
+            number = f"{self._base.name.rpartition('-')[2]}-{self._made}"  # other backends count as well
         try:
             return Keeper(self._base, number)
         except OSError as error:

@@ -16,6 +16,7 @@ import pytest
 from pytest_crashlab.sandbox import cgroups, folders
 from pytest_crashlab.sandbox.base import SandboxFailure
 from pytest_crashlab.sandbox.limits import Limits
+from pytest_crashlab.sandbox.local import Local
 from pytest_crashlab.sandbox.sandbox import Sandbox
 
 HOLDER = """
@@ -146,3 +147,13 @@ def test_where_groups_may_be_made(tmp_path):
         "unified": f"{root}/user.slice/app.slice",
         "home": f"{root}/user.slice/app.slice/x.scope",
     }
+
+
+def test_two_backends_of_one_process_have_a_group_each():
+    made = [Local(), Local()]
+    boxes = [Sandbox(backend, Limits()) for backend in made]
+    counts = [box.run(["true"]).oom_kills for box in boxes]
+    for box, backend in zip(boxes, made, strict=True):
+        box.close()
+        backend.close()
+    assert counts[0] == counts[1]  # both counted by the kernel, or neither
