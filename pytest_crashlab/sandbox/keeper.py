@@ -39,6 +39,8 @@ def main() -> None:
         wire.send(sock, facts)
         while is_asked(sock, parent) and (received := wire.receive(sock)) is not None:
             request, blobs = received
+            if "do" in request:  # to a command that had ended already
+                continue
             uses = cage if request["limits"]["cage"] else None
             report, kept = Supervised(request, blobs[0], sock, parent, uses).run()
             wire.send(sock, report, *kept)

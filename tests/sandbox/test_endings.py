@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import signal
 import time
 
@@ -161,6 +162,13 @@ def test_a_spawned_server_is_reached_and_stopped(box):
     assert (result.ended_by, result.exit_code) == (EndedBy.STOPPED, None)
     assert server.stop() is result
     assert box.run(["true"]).ok
+
+
+def test_a_stop_that_comes_too_late_is_not_the_next_commands(box):
+    process = box.spawn(["true"])
+    select.select([process._running._keeper.sock], [], [], 20)  # its report is there
+    assert process.stop().exit_code == 0
+    assert box.run(shell("exit 4")).exit_code == 4
 
 
 def test_the_async_twin_and_its_cancellation(box):
