@@ -324,6 +324,9 @@ class SandboxConformance:
         made.close()
         assert not os.path.lexists(made.workspace)
         made.close()
+        after = Sandbox(backend, Limits(wall_clock=self.wall_clock))
+        assert after.run(["true"]).ok
+        after.close()
 
 
 def _sh(text: str) -> list[str]:

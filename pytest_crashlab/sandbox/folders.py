@@ -48,7 +48,8 @@ def remove(folder: Path) -> None:
 
     def open_up(_function: object, path: str, _error: object) -> None:
         with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700, follow_symlinks=True)  # noqa: PTH101, PTH120  of our own tree
+            if str(path) != str(folder):  # what it is in is others' as well, and its mode stays
+                os.chmod(os.path.dirname(path), 0o700, follow_symlinks=True)  # noqa: PTH101, PTH120  of our own tree
             if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
                 os.chmod(path, 0o700)  # noqa: PTH101
                 shutil.rmtree(path, ignore_errors=True)
