@@ -8,6 +8,7 @@ writing ``_nodeid`` has no effect.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,8 @@ from _pytest.mark.structures import NodeKeywords
 from _pytest.stash import Stash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import os
+    from collections.abc import Callable, Iterator, Sequence
 
     from _pytest.fixtures import FixtureDef
 
@@ -171,6 +173,30 @@ def uses_own_fixture(item: pytest.Item, name: str) -> bool:
         if name not in definition.argnames:
             return False
     return False
+
+
+@contextmanager
+def remembered_proxies(session: pytest.Session) -> Iterator[None]:
+    """Look the hooks of a path up once, not for each phase of each trial of its tests.
+
+    pytest compares the conftests of a path with all there are whenever an item calls a hook. Only a
+    conftest that is loaded meanwhile can change what comes of it.
+    """
+    found: dict[tuple[object, int], Any] = {}
+    look_up, conftests = session.gethookproxy, session.config.pluginmanager._conftest_plugins
+
+    def gethookproxy(fspath: os.PathLike[str]) -> Any:
+        key = (fspath, len(conftests))
+        proxy = found.get(key)
+        if proxy is None:
+            proxy = found[key] = look_up(fspath)
+        return proxy
+
+    session.gethookproxy = gethookproxy  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del session.gethookproxy
 
 
 def spare_terminal(config: pytest.Config) -> None:

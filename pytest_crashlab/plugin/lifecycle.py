@@ -15,6 +15,7 @@ import pytest
 from pytest_crashlab.plugin import deciding, gating, judging
 from pytest_crashlab.plugin.author import Trial, derive_seed, relative_site
 from pytest_crashlab.plugin.classify import Classifier
+from pytest_crashlab.plugin.compat import remembered_proxies
 from pytest_crashlab.plugin.deciding import Assigned
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.markers import Declarations, Markers
@@ -134,6 +135,12 @@ class Lifecycle:
 
     def _vocabulary(self, item: pytest.Item) -> Vocabulary:
         return self._declared.by(item).vocabulary
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Run the trials."""
+        with remembered_proxies(session):
+            return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

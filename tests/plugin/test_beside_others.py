@@ -87,3 +87,28 @@ def test_the_order_that_was_followed_is_told_and_kept(single: Suite, option: str
     plain = single.run("--trials=2")
     assert "case by case" not in plain.stdout.str()
     assert single.runs()[0].trial_order == "rounds"
+
+
+def test_each_folder_has_the_hooks_of_its_own_conftests(single: Suite) -> None:
+    seen = single.pytester.path / "seen.txt"
+    for folder in ("", "one", "one/two", "other"):
+        path = single.pytester.path / folder
+        path.mkdir(exist_ok=True)
+        name = folder.replace("/", "_") or "top"
+        (path / f"test_{name}.py").write_text("def test_it(): pass")
+        hook = (
+            "import pytest\n"
+            "@pytest.hookimpl(wrapper=True)\n"
+            "def pytest_runtest_call(item):\n"
+            f"    with open({str(seen)!r}, 'a') as file: print({name!r}, item.path.stem, file=file)\n"
+            "    return (yield)\n"
+        )
+        if folder != "other":
+            (path / "conftest.py").write_text(hook)
+    single.run("--trials=2").assert_outcomes(passed=8)
+    assert sorted(seen.read_text().splitlines()) == sorted(
+        [
+            *["one test_one", "one test_one_two", "one_two test_one_two"] * 2,
+            *["top test_top", "top test_one", "top test_one_two", "top test_other"] * 2,
+        ]
+    )
