@@ -118,7 +118,7 @@ class Bubblewrap:
 
     def _options(self, box: KeptBox, etc: Path, limits: Limits) -> list[str]:
         options = ["--unshare-all", "--unshare-user", "--uid", str(_INSIDE), "--gid", str(_INSIDE)]
-        options += ["--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
+        options += ["--disable-userns", "--cap-drop", "ALL", "--die-with-parent"]
         options += ["--hostname", "sandbox", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin"]
         if limits.network == "on":
             options.append("--share-net")

@@ -64,6 +64,8 @@ class Cage:
         self._pids = pids
         self._unified = home is not None
         self._kills_before = 0
+        self._files: dict[str, int] = {}
+        self._now: dict[str, str] = {}
         self._folders = [path for path in dict.fromkeys((memory, pids)) if path is not None]
         self._homes = [home or os.path.dirname(path) for path in self._folders]  # noqa: PTH120
 
@@ -98,20 +100,16 @@ class Cage:
         if self._memory is not None:
             self._forget_cache()
             if self._unified:
-                _write(f"{self._memory}/memory.max", "max" if memory is None else str(memory))
-                with contextlib.suppress(OSError):
-                    _write(f"{self._memory}/memory.swap.max", "max" if memory is None else "0")
-                with contextlib.suppress(OSError):
-                    _write(f"{self._memory}/memory.peak", "0")
+                self._set_v2(memory)
             else:
-                self._set_v1("" if memory is None else str(memory))
+                self._set_v1("-1" if memory is None else str(memory))
             self._kills_before = self._kills()
         if self._pids is not None:
-            _write(f"{self._pids}/pids.max", "max" if processes_ is None else str(processes_))
+            self._limit(f"{self._pids}/pids.max", "max" if processes_ is None else str(processes_))
 
     def _forget_cache(self) -> None:
         """Let the file cache of earlier commands go where it would count as this one's."""
-        held = _read(
+        held = self._read(
             f"{self._memory}/{'memory.current' if self._unified else 'memory.usage_in_bytes'}"
         ).strip()
         if held.isdigit() and int(held) > _CACHE:
@@ -121,23 +119,55 @@ class Cage:
                 else:
                     _write(f"{self._memory}/memory.force_empty", "0")
 
+    def _set_v2(self, memory: int | None) -> None:
+        self._limit(f"{self._memory}/memory.max", "max" if memory is None else str(memory))
+        with contextlib.suppress(OSError):
+            self._limit(f"{self._memory}/memory.swap.max", "max" if memory is None else "0")
+        with contextlib.suppress(OSError):  # counts anew for who reads through the same open file
+            self._write(f"{self._memory}/memory.peak", "0")
+
     def _set_v1(self, limit: str) -> None:
         path, swap = f"{self._memory}/memory.limit_in_bytes", f"{self._memory}/memory.memsw.limit_in_bytes"
-        with contextlib.suppress(OSError):  # no swap accounting
-            _write(swap, "-1")
-        _write(path, limit or "-1")
-        if limit:
+        if self._now.get(path) != limit:
+            with contextlib.suppress(OSError):  # no swap accounting
+                self._write(swap, "-1")  # never below the other
+            self._limit(path, limit)
             with contextlib.suppress(OSError):
-                _write(swap, limit)
+                self._write(swap, limit)
         with contextlib.suppress(OSError):
-            _write(f"{self._memory}/memory.max_usage_in_bytes", "0")
+            self._write(f"{self._memory}/memory.max_usage_in_bytes", "0")
+
+    def _limit(self, path: str, limit: str) -> None:
+        if self._now.get(path) != limit:
+            self._write(path, limit)
+            self._now[path] = limit
+
+    def _read(self, path: str) -> str:
+        try:
+            return os.pread(self._open(path), 1 << 14, 0).decode("ascii")
+        except OSError:
+            return ""
+
+    def _write(self, path: str, text: str) -> None:
+        os.pwrite(self._open(path), text.encode(), 0)
+
+    def _open(self, path: str) -> int:
+        """Opened once: the files of a group are looked at for each command."""
+        fd = self._files.get(path)
+        if fd is None:
+            try:
+                fd = os.open(path, os.O_RDWR)
+            except PermissionError:
+                fd = os.open(path, os.O_RDONLY)
+            self._files[path] = fd
+        return fd
 
     def oom_kills(self) -> int | None:
         """How many processes of the command the kernel killed for memory; None where it does not count."""
         return None if self._memory is None else self._kills() - self._kills_before
 
     def _kills(self) -> int:
-        text = _read(f"{self._memory}/{'memory.events' if self._unified else 'memory.oom_control'}")
+        text = self._read(f"{self._memory}/{'memory.events' if self._unified else 'memory.oom_control'}")
         return next(
             (int(n) for key, n in (line.split() for line in text.splitlines()) if key == "oom_kill"), 0
         )
@@ -146,17 +176,20 @@ class Cage:
         """The most memory the group has held since :meth:`set`, in bytes; None where it is not counted."""
         if self._memory is None:
             return None
-        text = _read(f"{self._memory}/{'memory.peak' if self._unified else 'memory.max_usage_in_bytes'}")
+        text = self._read(f"{self._memory}/{'memory.peak' if self._unified else 'memory.max_usage_in_bytes'}")
         return int(text) if text.strip().isdigit() else None
 
     def close_door(self) -> None:
         """Let no new process begin, so that those that are can be ended faster than they multiply."""
         if self._pids is not None:
             with contextlib.suppress(OSError):
-                _write(f"{self._pids}/pids.max", "0")
+                self._limit(f"{self._pids}/pids.max", "0")
 
     def remove(self) -> None:
         """Leave the group and remove it; its other processes have to have ended."""
+        for fd in self._files.values():
+            os.close(fd)
+        self._files = {}
         for folder, home in zip(self._folders, self._homes, strict=True):
             with contextlib.suppress(OSError):
                 _write(f"{home}/cgroup.procs", "0")

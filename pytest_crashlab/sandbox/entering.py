@@ -39,7 +39,7 @@ def start_target(request: dict[str, Any], streams: Sequence[int]) -> int:
             stderr=streams[2],
             cwd=request["cwd"],
             env=request["env"],
-            start_new_session=True,
+            process_group=0,  # not a session of its own: a new one waits for the processor behind all others
             umask=0o022,
         )
         for which, pair in wanted.items():

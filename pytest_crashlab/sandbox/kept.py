@@ -11,7 +11,7 @@ from pytest_crashlab.sandbox.keepers import Keepers, KeptCommand
 from pytest_crashlab.sandbox.workspace import inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from pytest_crashlab.sandbox.base import Command
@@ -36,16 +36,14 @@ class Machine:
             self._keepers = Keepers(self._own)
         return self._own, self._keepers
 
-    def new_folder(self, owner: int | None, names: Sequence[str] = ("work",)) -> Path:
-        """A folder for one sandbox, and in it those of ``names`` for user ``owner`` (None: this one)."""
+    def new_folder(self, owner: int | None) -> Path:
+        """A folder of a sandbox, for user ``owner`` (None: this one)."""
         own, _ = self._ready()
         self._count += 1
         folder = own / f"s{self._count}"
-        folder.mkdir(mode=0o711)
-        for name in names:
-            (folder / name).mkdir(mode=0o700)
-            if owner is not None:
-                os.chown(folder / name, owner, owner)
+        folder.mkdir(mode=0o700)
+        if owner is not None:
+            os.chown(folder, owner, owner)
         return folder
 
     def shared(self, name: str, fill: Callable[[Path], None]) -> Path:
@@ -73,19 +71,29 @@ class Machine:
 
 
 class KeptBox:
-    """A sandbox whose commands a keeper runs; ``describe`` gives what is the backend's own of a request."""
+    """A sandbox whose commands a keeper runs; ``describe`` gives what is the backend's own of a request.
 
-    def __init__(self, machine: Machine, folder: Path, describe: Callable[[KeptBox], dict[str, Any]]) -> None:
+    ``workspace`` is their working directory, ``scratch`` one for temporary files where the backend has none
+    of its own.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        workspace: Path,
+        describe: Callable[[KeptBox], dict[str, Any]],
+        scratch: Path | None = None,
+    ) -> None:
         self._machine = machine
-        self.folder = folder
-        self.workspace = folder / "work"
+        self.workspace = workspace
+        self.scratch = scratch
         self._own = describe(self)
         self._running: list[KeptCommand] = []
 
     @property
     def mark(self) -> str:
         """By which processes of this sandbox are known: the session's folder and this one."""
-        return f"{self.folder.parent.name}/{self.folder.name}"
+        return f"{self.workspace.parent.name}/{self.workspace.name}"
 
     def start(self, command: Command, limits: Limits) -> KeptCommand:
         """Start a command; raises :class:`SandboxFailure` where the backend cannot keep its limits."""
@@ -106,8 +114,10 @@ class KeptBox:
         return running
 
     def close(self) -> None:
-        """End what runs and remove the folder."""
+        """End what runs and remove the folders."""
         for running in self._running:
             running.abandon()
         self._running = []
-        folders.remove(self.folder)
+        for folder in (self.workspace, self.scratch):
+            if folder is not None:
+                folders.remove(folder)

@@ -30,7 +30,8 @@ class Local:
     def open(self, limits: Limits) -> KeptBox:
         """A fresh folder; raises :class:`SandboxFailure` where the network is to be cut."""
         refuse_network(limits)
-        return KeptBox(self._machine, self._machine.new_folder(None, ("work", "tmp")), _describe)
+        workspace, scratch = (self._machine.new_folder(None) for _ in range(2))
+        return KeptBox(self._machine, workspace, _describe, scratch)
 
     def close(self) -> None:
         """Leave nothing behind."""
@@ -51,7 +52,7 @@ def _describe(box: KeptBox) -> dict[str, Any]:
     env = {
         "PATH": f"{python}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(box.workspace),
-        "TMPDIR": str(box.folder / "tmp"),
+        "TMPDIR": str(box.scratch),
         "LANG": "C.UTF-8",
         MARK: box.mark,
     }

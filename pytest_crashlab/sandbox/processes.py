@@ -7,6 +7,10 @@ import ctypes
 import os
 import signal
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 _PR_CAPBSET_DROP = 24
@@ -118,8 +122,11 @@ def reap_orphans(main: int) -> None:
             os.waitpid(ended.si_pid, os.WNOHANG)
 
 
-def end_all(patience: float = 10.0) -> bool:
-    """Kill and reap every descendant of this process; False where some were left after ``patience`` s."""
+def end_all(patience: float = 10.0, found_some: Callable[[], None] | None = None) -> bool:
+    """Kill and reap every descendant of this process; False where some were left after ``patience`` s.
+
+    ``found_some`` is called once before any is killed, where there are some.
+    """
     deadline = time.monotonic() + patience
     pause = 0.0002
     while True:
@@ -128,6 +135,9 @@ def end_all(patience: float = 10.0) -> bool:
                 pass
         except ChildProcessError:
             return True
+        if found_some is not None:
+            found_some()
+            found_some = None
         for pid in descendants(os.getpid()):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

@@ -61,11 +61,18 @@ class Supervised:
         except HoldFailed as error:
             return {"backend_error": str(error)}, []
         finally:
-            if self._cage is not None:
-                self._cage.close_door()
             if self._held is not None:
+                self._close_door()
                 self._held.close()
-            processes.end_all()
+            self._end_all()
+
+    def _close_door(self) -> None:
+        if self._cage is not None:
+            self._cage.close_door()
+
+    def _end_all(self) -> None:
+        """End what the command has left; where it left something, nothing more of it may begin."""
+        processes.end_all(found_some=self._close_door)
 
     def _run(self) -> tuple[dict[str, Any], list[bytes]]:
         self._set_cage()
@@ -288,8 +295,8 @@ class Supervised:
 
     def _end(self) -> dict[str, Any]:
         """End the command where it still runs; what the kernel says of it."""
-        if self._cage is not None and self._reason is not None:
-            self._cage.close_door()
+        if self._reason is not None:
+            self._close_door()
         self._close_feed()
         if self._start_error is not None:
             ending: dict[str, Any] = {"status": None, "start_error": self._start_error}
@@ -309,7 +316,7 @@ class Supervised:
         if self._reason is not None:
             os.kill(self.pid, signal.SIGKILL)
         _, status, usage = os.wait4(self.pid, 0)
-        processes.end_all()
+        self._end_all()
         return {"status": status, "cpu": usage.ru_utime + usage.ru_stime, "rss": usage.ru_maxrss * 1024}
 
     def _end_held(self, held: Held) -> dict[str, Any]:
@@ -321,7 +328,7 @@ class Supervised:
                     os.kill(pid, signal.SIGKILL)
         held.close()
         os.waitpid(self.pid, 0)
-        processes.end_all()
+        self._end_all()
         report = os.read(self._report, 4096)
         os.close(self._report)
         ending: dict[str, Any] = json.loads(report) if report else {"status": None}

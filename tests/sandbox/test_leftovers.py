@@ -111,7 +111,7 @@ def test_success_failure_and_timeout_leave_nothing_in_this_process(backend):
         box.spawn(["sleep", "600"])
         box.close()
         gc.collect()
-        return list(Path("/proc/self/fd").iterdir()), box._box.folder
+        return list(Path("/proc/self/fd").iterdir()), box._box.workspace
 
     story()
     first, folder = story()
