@@ -88,6 +88,16 @@ def set_id(item: pytest.Item, nodeid: str) -> None:
         item._id = type(old).parse(nodeid)
 
 
+def without_group(report: pytest.TestReport) -> None:
+    """Take the group that xdist adds to an id off a trial's report: it is no part of what is shown or kept.
+
+    pytest 9.2 would take all behind the bracket for parameters and close it again: ``t[trial1]@g]``.
+    """
+    nodeid = _GROUP.sub("", report.nodeid)
+    if case_id_of(nodeid)[1] is not None:
+        report.nodeid = nodeid
+
+
 def cache_id(nodeid: str) -> Any:
     """Return ``nodeid`` in the form that pytest's own cache plugins keep in memory."""
     try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_crashlab.plugin import module_state, rounds
-from pytest_crashlab.plugin.compat import case_id_of, is_grouped
+from pytest_crashlab.plugin.compat import case_id_of, is_grouped, without_group
 from pytest_crashlab.plugin.gating import GatedCases
 from pytest_crashlab.plugin.process import USAGE_OUTPUT, WORKER_INPUT
 from pytest_crashlab.plugin.resume import Remaining
@@ -75,6 +75,7 @@ class ControllerHooks:
 
     def __init__(self, session: RunSession) -> None:
         self._session = session
+        self._grouped = is_grouped(session.config)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> rounds.RoundScheduling | None:
@@ -92,10 +93,16 @@ class ControllerHooks:
         """Learn what is planned from the ids, before the first report brings the plan itself."""
         self._session.planned_by_ids([str(i) for i in ids])
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Make ids the same with and without groups, before anybody shows or keeps them."""
+        if self._grouped:
+            without_group(report)
+
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
         """A worker died while it ran ``crashitem``: say so in the run and keep the gate judging."""
-        case, trial = case_id_of(str(crashitem), grouped=is_grouped(self._session.config))
+        case, trial = case_id_of(str(crashitem), grouped=self._grouped)
         node: Any = getattr(report, "node", None)
         self._session.worker_lost(case, trial or 1, str(node.gateway.id), report)
 

@@ -228,7 +228,10 @@ def test_groups_of_xdist_are_no_part_of_a_case(
     grouped = '@pytest.mark.xdist_group("g")\n@pytest.mark.parametrize'
     suite.files(test_it=SUITE.replace("@pytest.mark.parametrize", grouped))
     monkeypatch.setenv("DOWN", "2")
-    suite.run("--trials=3", "--dist=loadgroup", "-k", "case and (0 or 2)")
+    first = suite.run("--trials=3", "--dist=loadgroup", "-k", "case and (0 or 2)", "-rA", "--junitxml=j.xml")
+    shown = [line.split()[1] for line in first.outlines if line.startswith(("PASSED ", "FAILED "))]
+    assert sorted(shown) == [f"test_it.py::test_case[{i}-trial{t}]" for i in (0, 2) for t in (1, 2, 3)]
+    assert "@g" not in (suite.root / "j.xml").read_text()
     monkeypatch.delenv("DOWN")
     ran(suite)
     assert suite.run("--crashlab-resume=latest", "--dist=loadgroup").ret == 0
