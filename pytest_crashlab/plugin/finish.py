@@ -34,7 +34,8 @@ def run_status(session: RunSession, pytest_session: pytest.Session, exit_status:
     planned = {} if selection is None else {case.id: case.planned for case in selection.cases}
     if recorder is not None and recorder.missing(planned) == 0:
         return RunStatus.COMPLETED
-    spent = session.budget is not None and session.budget.reason is not None
+    budget = session.budget
+    spent = budget is not None and (budget.reason is not None or budget.cases)
     stopped = pytest_session.shouldstop or pytest_session.shouldfail or spent
     return RunStatus.CANCELLED if stopped or exit_status not in _PLAIN_ENDS else RunStatus.FAILED
 

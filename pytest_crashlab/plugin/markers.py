@@ -16,6 +16,7 @@ from pytest_crashlab.records.outcome import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_crashlab.plugin.budget import Marked
     from pytest_crashlab.plugin.vocabularies import Vocabularies
 
 _TRIAL_SETTINGS = ("trials", "fixed", "min_passes")
@@ -108,6 +109,17 @@ class Markers:
             settings.update(mark.kwargs)
         return {name: value for name, value in settings.items() if name not in _TRIAL_SETTINGS}
 
+    def budgets(self, item: pytest.Item) -> Marked | None:
+        """Return what the ``crashlab(...)`` markers let a trial, or all trials of a case, take."""
+        said = self.settings(item)
+        if not any("budget" in name for name in said):
+            return None
+        from pytest_crashlab.plugin.budget import MARKED_KEY, Marked
+
+        found = Marked.read(said, f"{where(item)}: the marker crashlab")
+        item.config.stash[MARKED_KEY] = found is not None or item.config.stash.get(MARKED_KEY, False)
+        return found
+
     def _closest(self, item: pytest.Item, name: str) -> pytest.Mark | None:
         return item.get_closest_marker(name) if name in self._ours else None
 
@@ -160,6 +172,7 @@ def resolve_trials(
     ``option`` (--trials) unless the marker is fixed, else the marker, else ``ini``
     (crashlab_trials), else the ``baseline``'s k, else 1.
     """
+    markers.budgets(item)  # one that cannot be followed is refused now
     mark = markers.trials(item)
     k = next((value for value in (option, ini, baseline) if value is not None), 1)
     if mark is None:

@@ -23,7 +23,7 @@ from pytest_crashlab.records.case import CasePlan
 from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES, Kind
 from pytest_crashlab.records.run import RunStatus, new_run_id
 from pytest_crashlab.records.trial import Phase
-from pytest_crashlab.store.layout import CONTROL, StorePaths
+from pytest_crashlab.store.layout import BUDGET_USE, CONTROL, StorePaths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -257,11 +257,13 @@ class RunSession:
             self.writer = (
                 store.begin(manifest.new_manifest(self)) if rest is None else store.reopen(self.run_id)
             )
-            (self.folder / CONTROL).unlink(missing_ok=True)  # of a session that was killed
+            if rest is not None:  # of a session that was killed
+                for name in (CONTROL, BUDGET_USE):
+                    (self.folder / name).unlink(missing_ok=True)
             self.recorder = Recorder(self.writer, {} if rest is None else rest.attempts)
             self.stop.install()
-            if self.settings.budget is not None:
-                self.budget = BudgetKeeper(self.settings.budget, self.folder)
+            self.budget = BudgetKeeper(self.settings.budget, self.folder)
+            if self.settings.budget:
                 self.config.pluginmanager.register(self.budget, "crashlab-budget-keeper")
         return self.writer
 
@@ -285,12 +287,25 @@ class RunSession:
                 if recorded.kind is Kind.INSTRUMENT:
                     self._look_for_stops()
                 if self.budget is not None and self.budget.reason is not None:
-                    self._tell_budget(self.budget.reason)
+                    self._tell_budget(self.budget)
 
-    def _tell_budget(self, why: str) -> None:
+    def all_is_over(self) -> None:
+        """Say which cases started fewer trials than planned for a budget of their own."""
+        if self.budget is not None:
+            self.budget.hear()
+            self._tell_budget(self.budget)
+
+    def _tell_budget(self, budget: BudgetKeeper) -> None:
+        """Say why trials are not started, where some are left that are not."""
         planned = {} if self.selection is None else {c.id: c.planned for c in self.selection.cases}
-        if BUDGET not in self.stopped and self.recorder is not None and self.recorder.missing(planned):
-            self.stopped[BUDGET] = budget_sentence(why, self.run_id)
+        told = {f"{BUDGET}{case}": f"for {case}, {why}" for case, why in budget.cases.items()}
+        if budget.reason is not None:
+            told[BUDGET] = budget.reason
+        for key in [key for key in told if key not in self.stopped]:
+            case = key.removeprefix(BUDGET)
+            left = {case: planned.get(case, 0)} if case else planned
+            if self.recorder is not None and self.recorder.missing(left):
+                self.stopped[key] = budget_sentence(told[key], self.run_id)
 
     def _look_for_stops(self) -> None:
         """Learn which providers the processes of this run do not ask any more."""

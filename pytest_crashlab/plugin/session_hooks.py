@@ -147,6 +147,8 @@ class SessionHooks:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             self._session.abandon()
         elif self._session.recorder is not None:
+            self._session.all_is_over()
+            self._tell_stops()
             with stops_held_back():
                 status = self._judge(session, before)
             if status != before:

@@ -66,7 +66,7 @@ class Settings:
     shared_seed: bool
     store: Path
     resume: str | None
-    budget: Budget | None
+    budget: Budget
     reports: tuple[tuple[Path, str], ...]
     baseline_missing: OnMissing
     unsupported: OnUnsupported
@@ -183,13 +183,11 @@ class _Reader:
             raise UsageError(f"{flag}={value} is no number of rows; give a whole number from 1 on")
         return int(value)
 
-    def budget(self) -> Budget | None:
-        value, blame = self._given("--crashlab-budget", "crashlab_budget")
-        if value is None:
-            return None
+    def budget(self) -> Budget:
         from pytest_crashlab.plugin.budget import Budget
 
-        return Budget.read(value, blame)
+        value, blame = self._given("--crashlab-budget", "crashlab_budget")
+        return Budget() if value is None else Budget.read(value, blame)
 
     def integer(self, flag: str, ini: str) -> int | None:
         value, blame = self._given(flag, ini)

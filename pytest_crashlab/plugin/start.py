@@ -122,10 +122,11 @@ class Starter:
         )
         self._config.pluginmanager.register(lifecycle, LIFECYCLE_NAME)
         self._register_evidence(settings)
-        if settings.budget is not None and RUN_FOLDER_KEY in self._config.stash:
+        if RUN_FOLDER_KEY in self._config.stash:
             from pytest_crashlab.plugin.budget import BudgetWatch
 
-            watch = BudgetWatch(self._config.stash[RUN_FOLDER_KEY])
+            folder = self._config.stash[RUN_FOLDER_KEY]
+            watch = BudgetWatch(self._config, folder, of_session=bool(settings.budget))
             self._config.pluginmanager.register(watch, "crashlab-budget")
         if settings.watch_state:
             from pytest_crashlab.plugin.module_state import ModuleState, StateWatch

@@ -54,7 +54,8 @@ class HandCall:
 class Bound:
     """One model, in one trial, in one role.
 
-    ``others`` the models that a test may ask for by name.
+    ``others`` the models that a test may ask for by name. Before each call ``gate`` is asked, and
+    ``limit`` with the calls of the trial in this role that are over; both may raise.
     """
 
     def __init__(
@@ -70,7 +71,10 @@ class Bound:
         others: Callable[[str], Bound] | None = None,
     ) -> None:
         self.binding = binding
-        self._wire = Wire(Sender(binding=binding, ledger=ledger, role=role), seed=seed, gate=gate)
+        sender = Sender(binding=binding, ledger=ledger, role=role)
+        self._wire = Wire(sender, seed=seed, gate=self._before_a_call)
+        self._gate = gate
+        self.limit: Callable[[Sequence[Call]], None] | None = None
         self._ledger = ledger
         self._role = role
         self._playing = playing
@@ -100,7 +104,15 @@ class Bound:
         """Another model of this test, by the name that it was bound under."""
         if self._others is None:
             raise KeyError(name)
-        return self._others(name)
+        found = self._others(name)
+        found.limit = self.limit
+        return found
+
+    def _before_a_call(self) -> None:
+        if self._gate is not None:
+            self._gate()
+        if self.limit is not None:
+            self.limit(self.calls)
 
     def client(self, **options: Any) -> Any:
         """The SDK's own client for the model's provider: ``openai.OpenAI`` or ``anthropic.Anthropic``.

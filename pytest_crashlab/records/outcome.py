@@ -124,6 +124,7 @@ _INSTRUMENT_DEFINITIONS = {
     "misdeclared": "The test assigned an outcome that its own checks or vocabulary contradict.",
     "worker_lost": "The process that ran the trial ended before it reported.",
     "interrupted": "The session was stopped while the trial ran.",
+    "budget_spent": "The trial used up its own budget, or its case's, and made no further call.",
 }
 
 INSTRUMENT_OUTCOMES: dict[str, Outcome] = {

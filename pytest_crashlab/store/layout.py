@@ -31,10 +31,12 @@ _OWN_NAMES = {"store.json", ".gitignore", "refs", "ledger.jsonl", "locks", "runs
 
 CONTROL = "control.json"
 """In a running run's folder: which providers its processes do not ask any more."""
+BUDGET_USE = "budget.jsonl"
+"""In a running run's folder: what trials took of cases that have a budget of their own."""
 
 
 class RunPaths:
-    """The files of one run. ``plan``, ``journal`` and ``control`` exist only while it is running."""
+    """The files of one run; ``plan``, ``journal``, ``control`` and ``budget_use`` only while it is running."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,6 +44,7 @@ class RunPaths:
         self.plan = folder / "plan.json"
         self.journal = folder / "journal.jsonl"
         self.control = folder / CONTROL
+        self.budget_use = folder / BUDGET_USE
         self.writer_lock = folder / "writer.lock"
         self.cases = folder / "cases.parquet"
         self.trials = folder / "trials.parquet"

@@ -212,7 +212,7 @@ def seal_run(
 
 def remove_running_files(run: RunPaths) -> None:
     """Remove what only a running run needs."""
-    for path in (run.journal, run.plan, run.control):
+    for path in (run.journal, run.plan, run.control, run.budget_use):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
 

@@ -107,3 +107,115 @@ def test_budgets_are_read(text, read):
 def test_what_is_no_budget_is_refused(text):
     with pytest.raises(UsageError, match="is no budget: write amounts above 0 in usd, tokens, s, m or h"):
         Budget.read(text, "--crashlab-budget")
+
+
+ASKS = """
+import pytest
+
+@pytest.mark.crashlab(provider="inhouse:m1", MARK)
+@pytest.mark.parametrize("n", range(2))
+def test_asks(provider, n):
+    for _ in range(3):
+        with provider.call() as call:
+            call.tokens(input=90, output=10)
+            call.cost_usd = 0.25 if n else 0.1
+"""
+
+
+def rows(pytester):
+    store = Store.open(pytester.path / ".crashlab")
+    trials = store.load(store.manifests()[0].id).trials
+    return {
+        (case[-2], trial): rest
+        for case, trial, *rest in trials.select("case", "trial", "outcome", "cost_usd", "message").iter_rows()
+    }
+
+
+def test_a_trial_at_its_budget_makes_no_further_call_and_gives_no_decision(run, pytester):
+    pytester.makepyfile(test_it=ASKS.replace("MARK", "budget_usd=0.5"))
+    result, _, manifest = run("--trials=2")
+    assert result.ret == 1  # an error of these tests, as nothing gates them
+    found = rows(pytester)
+    assert found["0", 1][:2] == ["passed", pytest.approx(0.3)]
+    for trial in (1, 2):
+        outcome, cost, message = found["1", trial]
+        assert (outcome, cost) == ("budget_spent", 0.5)
+        assert message.endswith(
+            "the trial's budget is used up: 0.5 USD of 0.5 USD; a call to the model was not sent"
+        )
+    assert (manifest.status, manifest.counts["missing"]) == ("completed", 0)
+
+
+@pytest.mark.parametrize("ending", ["pass", "raise ValueError", "assert 0"])
+def test_a_test_that_catches_the_refusal_has_no_decision_either(run, pytester, ending):
+    caught = """
+import pytest
+
+@pytest.mark.crashlab(provider="inhouse:m1", budget_tokens=100)
+def test_asks(provider):
+    try:
+        for _ in range(3):
+            with provider.call() as call:
+                call.tokens(input=90, output=10)
+    except Exception:
+        ENDING
+"""
+    pytester.makepyfile(test_it=caught.replace("ENDING", ending))
+    run("--trials=1")
+    store = Store.open(pytester.path / ".crashlab")
+    run_ = store.load(store.manifests()[0].id)
+    assert run_.trials["outcome"].to_list() == ["budget_spent"]
+    assert run_.trials["tokens_in"].to_list() == [90]
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_case_at_its_budget_starts_no_further_trial(run, pytester, workers):
+    pytester.makepyfile(test_it=ASKS.replace("MARK", "case_budget_usd=2"))
+    result, said, manifest = run("--trials=5", workers, "--min-pass-rate=10%")
+    assert result.ret == 10
+    found = rows(pytester)
+    assert sum(case == "0" for case, _ in found) == 5
+    started = sum(case == "1" for case, _ in found)
+    assert started == 2 if workers == "-n0" else 2 <= started <= 4  # two may have been in hand
+    assert {row[0] for row in found.values()} == {"passed"}
+    assert (manifest.status, manifest.counts["missing"]) == ("cancelled", 5 - started)
+    sentence = "The budget is reached: for test_it.py::test_asks[1], after"
+    assert said.count(f"crashlab: {sentence}") == 1
+    assert [warning.startswith(sentence) for warning in manifest.warnings] == [True]
+    assert not list(pytester.path.glob(".crashlab/runs/*/budget.jsonl"))
+
+
+def test_a_case_that_fits_its_budget_says_nothing(run, pytester):
+    pytester.makepyfile(test_it=ASKS.replace("MARK", "case_budget_usd=2, case_budget_seconds=600"))
+    result, said, manifest = run("--trials=2")
+    assert (result.ret, manifest.status, manifest.warnings) == (0, "completed", [])
+    assert "The budget" not in said
+
+
+def test_an_outer_budget_is_lifted_with_none(run, pytester):
+    lifted = ASKS.replace("MARK", "budget_usd=None").replace("def test", "def test")
+    pytester.makepyfile(
+        test_it="import pytest\npytestmark = pytest.mark.crashlab(budget_usd=0.01)\n" + lifted
+    )
+    result, _, manifest = run("--trials=1")
+    assert (result.ret, manifest.counts["passed"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("mark", "why"),
+    [
+        (
+            "budget_eur=1",
+            "has budget_eur=, which is no budget; write budget_usd, budget_tokens or budget_seconds",
+        ),
+        ("budget_usd=0", "has budget_usd=0; give it a number above 0"),
+        ("case_budget_seconds='5s'", "has case_budget_seconds='5s'; give it a number above 0"),
+        ("budget_tokens=float('nan')", "has budget_tokens=nan; give it a number above 0"),
+        ("budget_usd=True", "has budget_usd=True; give it a number above 0"),
+    ],
+)
+def test_a_marker_without_a_budget_is_refused(run, pytester, mark, why):
+    pytester.makepyfile(test_it=ASKS.replace("MARK", mark))
+    result, said, _ = run("--trials=1")
+    assert result.ret == 4
+    assert why in said + " ".join(result.stderr.str().split())
