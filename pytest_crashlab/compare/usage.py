@@ -1,4 +1,4 @@
-"""What the target of a run took: time, tokens, money, each with how many trials told it."""
+"""What the target of a run and its judges took: time, tokens, money, each with how many trials told it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ AMOUNTS = (
     ("tokens out", "tokens_out", "tokens"),
     ("cost", "cost_usd", "USD"),
 )
+OF_JUDGES = (("calls", "calls", "calls"), ("time", "seconds", "s"), *AMOUNTS)
 NOT_REPORTED = "no trial reported it"
 ZERO_COST = "a cost of 0 was reported beside tokens that were used, so it is not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """One number of what the target took, a trial: ``value`` with its 95 % interval for new cases.
+    """One number of what the target or the judges took a trial: ``value`` with its 95 % interval.
 
     ``trials`` of ``of`` trials that ran told it, over ``cases``; ``total`` their sum where summing
     makes sense; ``basis`` of a cost; ``why`` a value, or a bound, is not known.
@@ -51,14 +52,26 @@ def usage_rows(run: StoredRun) -> pl.DataFrame:
 
     A reported 0 beside tokens is no cost: ``zero_cost`` marks it.
     """
+    return _without_free(
+        _that_ran(run).select("case", "run_duration", "tokens_in", "tokens_out", "cost_usd", "cost_basis")
+    )
+
+
+def _that_ran(run: StoredRun) -> pl.DataFrame:
+    import polars as pl
+
+    return run.trials.filter(
+        pl.col("deciding") & pl.col("kind").is_not_null() & (pl.col("kind") != "excluded")
+    )
+
+
+def _without_free(rows: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     tokens = pl.col("tokens_in").fill_null(0) + pl.col("tokens_out").fill_null(0)
     zero = ((pl.col("cost_usd") == 0) & (tokens > 0)).fill_null(value=False)
-    return (
-        run.trials.filter(pl.col("deciding") & pl.col("kind").is_not_null() & (pl.col("kind") != "excluded"))
-        .select("case", "run_duration", "tokens_in", "tokens_out", "cost_usd", "cost_basis", zero_cost=zero)
-        .with_columns(pl.when("zero_cost").then(None).otherwise(pl.col("cost_usd")).alias("cost_usd"))
+    return rows.with_columns(zero_cost=zero).with_columns(
+        pl.when("zero_cost").then(None).otherwise(pl.col("cost_usd")).alias("cost_usd")
     )
 
 
@@ -67,6 +80,47 @@ def run_usage(run: StoredRun) -> tuple[Usage, ...]:
     rows = usage_rows(run)
     found = [_latency(rows, name, q) for name, q in QUANTILES]
     return (*found, *(_amount(rows, name, column, unit) for name, column, unit in AMOUNTS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeUse:
+    """What the judges of a run took, and how often one disagreed with itself.
+
+    ``models`` those that answered; ``usage`` over the trials that asked a judge; ``split`` of ``voted``
+    judgements of two readable votes or more had votes that disagree, None where there is no such one.
+    """
+
+    models: tuple[str, ...]
+    usage: tuple[Usage, ...]
+    split: int | None
+    voted: int
+
+
+def judge_use(run: StoredRun) -> JudgeUse | None:
+    """What the judges took, apart from the target; None where no trial asked one."""
+    import polars as pl
+
+    rows = _that_ran(run).filter(pl.col("judge_calls").is_not_null())
+    if rows.is_empty():
+        return None
+    voted = int(rows["judge_voted"].sum())
+    said = rows["judge_models"].drop_nulls().unique().to_list()
+    told = rows.select(
+        "case",
+        calls="judge_calls",
+        seconds="judge_s",
+        tokens_in="judge_tokens_in",
+        tokens_out="judge_tokens_out",
+        cost_usd="judge_cost_usd",
+        cost_basis="judge_cost_basis",
+    )
+    told = _without_free(told)
+    return JudgeUse(
+        models=tuple(sorted({model for models in said for model in models.split(", ")})),
+        usage=tuple(_amount(told, name, column, unit) for name, column, unit in OF_JUDGES),
+        split=int(rows["judge_split"].sum()) if voted else None,
+        voted=voted,
+    )
 
 
 def latency(rows: pl.DataFrame, q: float) -> Quantile:

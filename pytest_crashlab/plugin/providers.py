@@ -24,13 +24,15 @@ from pytest_crashlab.provider import pricing
 from pytest_crashlab.provider.base import DEFAULT_NAME, Binding, Role, is_spec, parse_binding
 from pytest_crashlab.provider.bound import Bound
 from pytest_crashlab.provider.calls import Ledger, totals
-from pytest_crashlab.provider.judge import Judge
+from pytest_crashlab.provider.judge import Judge, readable, split
 from pytest_crashlab.provider.scripted import Scripted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_crashlab.provider.base import Call
+    from pytest_crashlab.provider.calls import Totals
+    from pytest_crashlab.provider.judge import Vote
 
 JUDGE = "judge"
 _LONGEST_NAME = 120
@@ -71,6 +73,7 @@ class Models:
         self.ledger = Ledger()
         self.breaker: Breaker | None = None
         self._is_over = False
+        self._disagreed: list[bool] = []  # by judgements of two votes or more
         self._seed = derive_seed(seed, case, trial)
         self._sources = sources
         self._retries = retries
@@ -132,19 +135,49 @@ class Models:
         return partial(self.breaker.refuse, source.binding.provider)
 
     def columns(self) -> dict[str, Any]:
-        """What the trial's row says of the target's calls; a judge's are never in it."""
-        found = self.ledger.calls(Role.TARGET)
-        if not found:
+        """What the trial's row says of the target's calls and, apart from them, of the judges'."""
+        return {**self._of_target(), **self._of_judges()}
+
+    def _of_target(self) -> dict[str, Any]:
+        used, models = self._used(Role.TARGET)
+        if used is None:
             return {}
-        priced = [c if c.cost else replace(c, cost=pricing.price(c)) for c in found]
-        used = totals(priced, still_open=self.ledger.open(Role.TARGET))
         return {
             "tokens_in": used.tokens_in,
             "tokens_out": used.tokens_out,
             "cost_usd": used.cost_usd,
             "cost_basis": used.cost_basis,
-            "models": ", ".join(dict.fromkeys(_named(call) for call in found)),
+            "models": models,
         }
+
+    def _of_judges(self) -> dict[str, Any]:
+        used, models = self._used(Role.JUDGE)
+        if used is None:
+            return {}
+        return {
+            "judge_calls": used.calls,
+            "judge_tokens_in": used.tokens_in,
+            "judge_tokens_out": used.tokens_out,
+            "judge_s": used.latency,
+            "judge_cost_usd": used.cost_usd,
+            "judge_cost_basis": used.cost_basis,
+            "judge_models": models,
+            "judge_voted": len(self._disagreed),
+            "judge_split": sum(self._disagreed),
+        }
+
+    def _used(self, role: Role) -> tuple[Totals | None, str]:
+        found = self.ledger.calls(role)
+        if not found:
+            return None, ""
+        priced = [c if c.cost else replace(c, cost=pricing.price(c)) for c in found]
+        models = ", ".join(dict.fromkeys(_named(call) for call in found))
+        return totals(priced, still_open=self.ledger.open(role)), models
+
+    def heard(self, votes: Sequence[Vote]) -> None:
+        """Count a judgement by its ``votes``: one vote says nothing of whether the judge is sure."""
+        if readable(votes) > 1:
+            self._disagreed.append(split(votes))
 
     def prompts(self) -> list[str]:
         """The stored prompts (NAME@VERSION) that requests of the target asked the provider to use."""
@@ -215,7 +248,7 @@ def judge_for(request: pytest.FixtureRequest) -> Judge:
             "no model is bound to judge: mark the test crashlab(judge='openai:gpt-x'), or name one in "
             "crashlab_provider: 'judge = openai:gpt-x'",
         )
-    return Judge(models.judge(JUDGE))
+    return Judge(models.judge(JUDGE), models.heard)
 
 
 class _Reader:

@@ -12,7 +12,7 @@ from pytest_crashlab.provider.asking import Refused
 from pytest_crashlab.provider.base import Misuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_crashlab.provider.bound import Bound
 
@@ -58,21 +58,31 @@ class Verdict:
     @property
     def flipped(self) -> bool:
         """Whether the votes disagree: the judge's doing, not the target's."""
-        return len({vote.ok for vote in self.votes if vote.ok is not None}) > 1
+        return split(self.votes)
 
     @property
     def why(self) -> str:
         """The count, and the first reason given on the side that won."""
         reason = next((vote.reason for vote in self.votes if vote.ok is self.ok), "")
-        decided = sum(vote.ok is not None for vote in self.votes)
-        return f"{self.passes} of {decided} votes passed, {self.threshold} needed: {reason}"
+        return f"{self.passes} of {readable(self.votes)} votes passed, {self.threshold} needed: {reason}"
+
+
+def readable(votes: Sequence[Vote]) -> int:
+    """How many of ``votes`` say true or false."""
+    return sum(vote.ok is not None for vote in votes)
+
+
+def split(votes: Sequence[Vote]) -> bool:
+    """Whether ``votes`` disagree."""
+    return len({vote.ok for vote in votes if vote.ok is not None}) > 1
 
 
 class Judge:
     """Asks a model whether something meets a rubric; its calls are a judge's, never the target's."""
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: Bound, told: Callable[[Sequence[Vote]], None] | None = None) -> None:
         self._bound = bound
+        self._told = told  # the votes of each judgement, also of one that comes to no verdict
 
     def __call__(
         self, rubric: str, *, votes: int = 1, threshold: int | None = None, **material: object
@@ -84,14 +94,19 @@ class Judge:
         they could change the verdict.
         """
         case = _Case.of(rubric, votes, threshold, material)
-        return case.verdict(self._bound, [self._vote(case) for _ in range(votes)])
+        return self._verdict(case, [self._vote(case) for _ in range(votes)])
 
     async def ajudge(
         self, rubric: str, *, votes: int = 1, threshold: int | None = None, **material: object
     ) -> Verdict:
         """The same for ``async`` tests."""
         case = _Case.of(rubric, votes, threshold, material)
-        return case.verdict(self._bound, [await self._avote(case) for _ in range(votes)])
+        return self._verdict(case, [await self._avote(case) for _ in range(votes)])
+
+    def _verdict(self, case: _Case, votes: list[Vote]) -> Verdict:
+        if self._told is not None:
+            self._told(votes)
+        return case.verdict(self._bound, votes)
 
     def _vote(self, case: _Case) -> Vote:
         try:

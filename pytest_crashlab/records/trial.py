@@ -41,6 +41,10 @@ class TrialRow(NamedTuple):
     ``cost_basis`` "billed" or "estimated", None without a cost; ``prompt`` the prompts that it said it
     used (NAME@VERSION, commas between), None where it said nothing; ``models`` those that answered the
     target (PROVIDER:MODEL, commas between), None where no call was seen.
+
+    What begins with ``judge_`` is what the judges used, apart from all of this, None where none was asked:
+    ``judge_calls`` attempts at requests, ``judge_s`` seconds of those that were answered; ``judge_voted``
+    judgements in which two votes or more could be read, and ``judge_split`` those in which they disagreed.
     """
 
     case: str
@@ -71,6 +75,15 @@ class TrialRow(NamedTuple):
     cost_basis: str | None = None
     prompt: str | None = None
     models: str | None = None
+    judge_calls: int | None = None
+    judge_tokens_in: int | None = None
+    judge_tokens_out: int | None = None
+    judge_s: float | None = None
+    judge_cost_usd: float | None = None
+    judge_cost_basis: str | None = None
+    judge_models: str | None = None
+    judge_voted: int | None = None
+    judge_split: int | None = None
 
     @property
     def decision(self) -> Decision | None:

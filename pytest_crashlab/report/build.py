@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.compare.counts import CaseCount
     from pytest_crashlab.compare.rates import RunNumbers
+    from pytest_crashlab.compare.usage import JudgeUse, Usage
     from pytest_crashlab.records.comparison import Comparison, Gate, ThresholdResult
     from pytest_crashlab.stats import PassHat
     from pytest_crashlab.store import Manifest, StoredRun
@@ -64,7 +65,7 @@ def session_summary(
     from pytest_crashlab.compare.anomalies import anomalies
     from pytest_crashlab.compare.checks import check_summaries
     from pytest_crashlab.compare.shared import shared
-    from pytest_crashlab.compare.usage import run_usage
+    from pytest_crashlab.compare.usage import judge_use, run_usage
     from pytest_crashlab.compare.vocabulary import vocabulary_findings
 
     counts = numbers.counts
@@ -103,10 +104,8 @@ def session_summary(
             flips_of=numbers.flips.eligible,
             disagreement=numbers.disagreement,
         ),
-        usage=tuple(
-            views.UsageView(**{field.name: getattr(used, field.name) for field in fields(views.UsageView)})
-            for used in run_usage(run)
-        ),
+        usage=_usage(run_usage(run)),
+        judges=_judges(judge_use(run)),
         checks=tuple(
             CheckLineView(**{field.name: getattr(found, field.name) for field in fields(CheckLineView)})
             for found in check_summaries(run, counts)
@@ -262,6 +261,19 @@ def gate_view(gate: Gate) -> views.GateView:
         because=gate.because,
         failed_cases=gate.failed_cases,
     )
+
+
+def _usage(usage: Sequence[Usage]) -> tuple[views.UsageView, ...]:
+    return tuple(
+        views.UsageView(**{field.name: getattr(used, field.name) for field in fields(views.UsageView)})
+        for used in usage
+    )
+
+
+def _judges(use: JudgeUse | None) -> views.JudgesView | None:
+    if use is None:
+        return None
+    return views.JudgesView(models=use.models, usage=_usage(use.usage), flips=use.split, flips_of=use.voted)
 
 
 def _pass_rate(numbers: RunNumbers) -> views.PassRateView:

@@ -23,6 +23,7 @@ from pytest_crashlab.report.figures import (
     signed_points,
     text,
 )
+from pytest_crashlab.report.judges import ASKED, flips_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -255,7 +256,24 @@ def _numbers(view: views.SessionView) -> Iterator[str]:
             bounds = f"{amount(used.low, used.unit)} to {amount(used.high, used.unit)}"
         of = used.basis or used.why or f"{used.trials} of {used.of} trials"
         yield f"| {inert(used.name)} | {amount(used.value, used.unit)} | {bounds} | {inert(of)} |"
+    if view.judges is not None:
+        yield from _judges(view.judges)
     yield ""
+
+
+def _judges(judges: views.JudgesView) -> Iterator[str]:
+    """What the judges took in all, since it is no number of the target."""
+    yield f"| Judge | {', '.join(code(model) for model in judges.models) or DASH} | | |"
+    for used in judges.usage:
+        basis = f", {inert(used.basis)}" if used.basis else ""
+        yield (
+            f"| Judge in all, {inert(used.name)} | {amount(used.total, used.unit)} | "
+            f"| {used.trials} of {used.of} {ASKED}{basis} |"
+        )
+    flips, of = judges.flips, flips_of(judges)
+    if flips is None:
+        of = "no judgement had two votes that could be read"
+    yield f"| Judge flips | {DASH if flips is None else flips} | | {of} |"
 
 
 def _outcomes(outcomes: Sequence[views.OutcomeView]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count
-from pytest_crashlab.report import card, checks, usage
+from pytest_crashlab.report import card, checks, judges, usage
 from pytest_crashlab.report.card import names
 from pytest_crashlab.report.figures import percent, percent_interval, text
 from pytest_crashlab.report.layout import columns, draw, indented, unbroken
@@ -60,8 +60,14 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
         yield from _repeats(view)
         yield ""
         yield from usage.table(view.usage)
+        if view.judges is not None:
+            yield ""
+            yield from judges.table(view.judges)
         yield ""
         yield from _cases(view)
+    elif view.judges is not None:
+        yield ""
+        yield from judges.short(view.judges)
     yield from _anomalies(view, full=full)
     if view.thresholds:
         yield ""

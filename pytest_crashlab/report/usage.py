@@ -1,4 +1,4 @@
-"""What the target took, as a table: time, tokens and money, with a dash for what nobody told."""
+"""What the target or its judges took, as a table, with a dash for what nobody told."""
 
 from __future__ import annotations
 
@@ -18,18 +18,23 @@ _SMALL = 0.001
 _SHORT = 0.1  # seconds: below it a time reads in milliseconds
 
 
-def table(usage: Sequence[views.UsageView]) -> Iterator[RenderableType]:
-    """One line a number, with how many trials told it."""
-    yield "Latency, tokens and cost of the target (a trial)"
+def table(
+    usage: Sequence[views.UsageView],
+    *,
+    title: str = "Latency, tokens and cost of the target (a trial)",
+    of: str = "trials that ran",
+) -> Iterator[RenderableType]:
+    """One line a number, with how many trials told it ``of`` those that could."""
+    yield title
     yield columns(
-        [("what", "value", "95 %, new cases", "total", "from"), *(_row(u) for u in usage)],
+        [("what", "value", "95 %, new cases", "total", "from"), *(_row(u, of) for u in usage)],
         right=(1, 3),
         wrap=4,
     )
 
 
-def _row(u: views.UsageView) -> tuple[str, str, str, str, str]:
-    known = f"{u.trials} of {u.of} trials that ran"
+def _row(u: views.UsageView, of: str) -> tuple[str, str, str, str, str]:
+    known = f"{u.trials} of {u.of} {of}"
     parts = [p for p in (u.basis, known if u.trials else None, u.why) if p is not None]
     value, low, high, unit = u.value, u.low, u.high, u.unit
     if unit == "s" and value is not None and value < _SHORT:

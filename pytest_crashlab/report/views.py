@@ -325,11 +325,25 @@ class UsageView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgesView:
+    """What the judges took, never part of what the target took; ``usage`` over trials that asked one.
+
+    ``flips`` of ``flips_of`` judgements of two readable votes or more had votes that disagree: the judge is
+    unsure, whatever the target did. None where no judgement had two.
+    """
+
+    models: tuple[str, ...]
+    usage: tuple[UsageView, ...]
+    flips: int | None
+    flips_of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
     """A run, alone or beside its baseline.
 
     ``anomalies`` what asks for a look at the instrument before a number is believed; ``silenced`` what
-    the author of a vocabulary said is no mistake, with the reason.
+    the author of a vocabulary said is no mistake, with the reason; ``judges`` None: no trial asked one.
     """
 
     run: RunView
@@ -338,6 +352,7 @@ class SessionView:
     rates: tuple[RateView, ...]
     repeats: RepeatsView
     usage: tuple[UsageView, ...]
+    judges: JudgesView | None = None
     anomalies: tuple[ReasonView, ...]
     silenced: tuple[ReasonView, ...] = ()
     checks: tuple[CheckLineView, ...] = ()

@@ -194,6 +194,15 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "cost_basis": (str,),
     "prompt": (str,),
     "models": (str,),
+    "judge_calls": (int,),
+    "judge_tokens_in": (int,),
+    "judge_tokens_out": (int,),
+    "judge_s": (int, float),
+    "judge_cost_usd": (int, float),
+    "judge_cost_basis": (str,),
+    "judge_models": (str,),
+    "judge_voted": (int,),
+    "judge_split": (int,),
 }
 _NEEDED = {"case", "trial", "start", "duration"}
 

@@ -230,6 +230,7 @@ def trial_columns() -> dict[str, pl.DataType]:
         "record_error": pl.String(),
         **_usage_columns(),
         **_prompt_columns(),
+        **_judge_use_columns(),
     }
 
 
@@ -241,7 +242,12 @@ def later_columns(table: str) -> frozenset[str]:
     return frozenset(
         {
             "cases": _vocabulary_columns(),
-            "trials": {**_phase_columns(), **_usage_columns(), **_prompt_columns()},
+            "trials": {
+                **_phase_columns(),
+                **_usage_columns(),
+                **_prompt_columns(),
+                **_judge_use_columns(),
+            },
             "checks": {**_judge_columns(), **_measured_columns()},
         }[table]
     )
@@ -262,6 +268,22 @@ def _prompt_columns() -> dict[str, pl.DataType]:
     import polars as pl
 
     return {"prompt": pl.String(), "models": pl.String()}
+
+
+def _judge_use_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {
+        "judge_calls": pl.Int64(),
+        "judge_tokens_in": pl.Int64(),
+        "judge_tokens_out": pl.Int64(),
+        "judge_s": pl.Float64(),
+        "judge_cost_usd": pl.Float64(),
+        "judge_cost_basis": pl.String(),
+        "judge_models": pl.String(),
+        "judge_voted": pl.Int64(),
+        "judge_split": pl.Int64(),
+    }
 
 
 def _phase_columns() -> dict[str, pl.DataType]:

@@ -90,6 +90,15 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         tokens_out=80,
         cost_usd=0.0125,
         cost_basis="estimated",
+        judge_calls=2,
+        judge_tokens_in=900,
+        judge_tokens_out=60,
+        judge_s=1.5,
+        judge_cost_usd=0.005,
+        judge_cost_basis="billed",
+        judge_models="openai:strict",
+        judge_voted=1,
+        judge_split=0,
     )
     checks = [
         CheckRow(name="amount", required=True, ok=True, why="read", site="t.py:9", kind="code"),
@@ -135,6 +144,15 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "cost_basis": "estimated",
         "prompt": None,
         "models": None,
+        "judge_calls": 2,
+        "judge_tokens_in": 900,
+        "judge_tokens_out": 60,
+        "judge_s": 1.5,
+        "judge_cost_usd": 0.005,
+        "judge_cost_basis": "billed",
+        "judge_models": "openai:strict",
+        "judge_voted": 1,
+        "judge_split": 0,
     }
     unmeasured = (None,) * 4  # judge, value, at_least, at_most
     assert sealed.checks.rows() == [

@@ -1,0 +1,63 @@
+"""What the judges took and how sure they were, apart from the target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_crashlab.compare.sentences import count, several
+from pytest_crashlab.report import figures, usage
+from pytest_crashlab.report.figures import DASH, text
+from pytest_crashlab.report.layout import indented
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from pytest_crashlab.report import views
+
+ASKED = "trials that asked a judge"
+
+
+def short(judges: views.JudgesView) -> Iterator[RenderableType]:
+    """A few lines with the totals."""
+    yield f"Judge {text(several(judges.models))} (no part of the target's numbers)"
+    yield indented(", ".join(_total(used) for used in judges.usage))
+    yield indented(flips(judges))
+
+
+def table(judges: views.JudgesView) -> Iterator[RenderableType]:
+    """One line a number, as for the target."""
+    title = (
+        f"Calls, time, tokens and cost of the judge {text(several(judges.models))} (a trial that asked it)"
+    )
+    yield from usage.table(judges.usage, title=title, of=ASKED)
+    yield indented(flips(judges))
+
+
+def flips(judges: views.JudgesView) -> str:
+    """How often a judge disagreed with itself, in words."""
+    if judges.flips is None:
+        return f"Judge flips {DASH}: no judgement had two votes that could be read."
+    return f"Judge flips {judges.flips} of {flips_of(judges)}"
+
+
+def flips_of(judges: views.JudgesView) -> str:
+    """What judge flips are counted over."""
+    return f"{count(judges.flips_of, 'judgement')} of two votes or more"
+
+
+def _total(used: views.UsageView) -> str:
+    """One total: "15 calls", "time 2.4 s", "tokens in 7,500 (4 of 5 trials told it)" or "cost -"."""
+    if used.total is None:
+        return f"{text(used.name)} {DASH}"
+    known = [used.basis] if used.basis else []
+    if used.trials < used.of:
+        known.append(f"{used.trials} of {used.of} trials told it")
+    beside = f" ({', '.join(text(part) for part in known)})" if known else ""
+    if used.unit == used.name:
+        noun = used.name.removesuffix("s") if used.total == 1 else used.name
+        return f"{usage.amount(used.total)} {text(noun)}{beside}"
+    if used.name.startswith(used.unit):
+        return f"{text(used.name)} {usage.amount(used.total)}{beside}"
+    return f"{text(used.name)} {figures.amount(used.total, used.unit)}{beside}"
