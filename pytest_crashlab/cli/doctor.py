@@ -26,7 +26,12 @@ example:
   crashlab doctor
 """
 _PACKAGES = ("pytest-crashlab", "pytest", "pytest-xdist", "polars", "numpy", "scipy", "pydantic", "rich")
-_OPTIONAL = {"openai": "openai", "anthropic": "anthropic", "hypothesis": "hypothesis"}
+_OPTIONAL = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "genai-prices": "genai_prices",
+    "hypothesis": "hypothesis",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +59,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def run(args: argparse.Namespace) -> int:
     """Print the findings; 1 where something needed does not work."""
-    findings = [*_versions(), *_store(args), *_extras()]
+    findings = [*_versions(), *_store(args), *_sandboxes(), *_extras()]
     if args.json:
         from pytest_crashlab.report.json import dumps
 
@@ -115,6 +120,19 @@ def _writable(root: Path) -> Finding:
             remedy="Runs can be read; to record one give another --crashlab-store.",
         )
     return Finding(about="store", what="can be written", works=True)
+
+
+def _sandboxes() -> Iterator[Finding]:
+    """Which built-in sandboxes can be made here; a start of each is tried."""
+    from pytest_crashlab.sandbox.bubblewrap import Bubblewrap
+    from pytest_crashlab.sandbox.docker import Docker
+    from pytest_crashlab.sandbox.local import Local
+
+    for backend in (Bubblewrap(), Docker(), Local()):
+        reason = backend.unavailable()
+        what = f"{backend.name}: {backend.isolates}" if reason is None else f"{backend.name}: {reason}"
+        yield Finding(about="sandbox", what=what, works=True if reason is None else None)
+        backend.close()
 
 
 def _extras() -> Iterator[Finding]:

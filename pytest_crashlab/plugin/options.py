@@ -93,7 +93,7 @@ _VALUED = (
         "--crashlab-sandbox",
         "crashlab_sandbox",
         "NAME",
-        "bubblewrap or local, and limits: 'bubblewrap memory=512M' (default: the strongest here)",
+        "bubblewrap, docker or local, and limits: 'bubblewrap memory=512M' (default: the strongest here)",
     ),
 )
 _MODELS = (

@@ -34,9 +34,11 @@ class BuiltinSandboxes:
     def pytest_crashlab_register_sandboxes(self) -> Sequence[Backend]:
         """The backends of this machine."""
         from pytest_crashlab.sandbox.bubblewrap import Bubblewrap
+        from pytest_crashlab.sandbox.docker import Docker
         from pytest_crashlab.sandbox.local import Local
 
-        return [Bubblewrap(self._wanted.readable), Local()]
+        readable = self._wanted.readable
+        return [Bubblewrap(readable), Docker(readable=readable), Local()]
 
 
 class Sandboxes:
@@ -60,6 +62,14 @@ class Sandboxes:
             at = "crashlab_sandbox" if asked is None else where(item)
             known = ", ".join(sorted(self._backends))
             raise UsageError(f"{at}: there is no sandbox {wanted.backend!r}; choose of {known}")
+        if wanted.backend == "docker" and wanted.image is None:
+            raise UsageError(
+                f"{where(item)}: the sandbox 'docker' needs an image; "
+                "write for example 'docker image=python:3.12-slim'"
+            )
+        if asked is not None and wanted.image is not None and wanted.backend != "docker":
+            used = "the strongest here" if wanted.backend is None else repr(wanted.backend)
+            raise UsageError(f"{where(item)}: image= is for the sandbox 'docker', and this one is {used}")
         if wanted.readable != self._wanted.readable:
             raise UsageError(
                 f"{where(item)}: readable paths hold for a whole session; put readable= into crashlab_sandbox"
@@ -69,7 +79,11 @@ class Sandboxes:
     def open(self, item: pytest.Item) -> Sandbox:
         """A fresh sandbox for ``item``; raises :class:`SandboxFailure` where there can be none."""
         wanted = self.wanted(item)
-        return Sandbox(self.backend(wanted.backend), wanted.limits)
+        backend = self.backend(wanted.backend)
+        of_image = getattr(backend, "of_image", None)
+        if wanted.image is not None and of_image is not None:
+            backend = of_image(wanted.image, wanted.pull)
+        return Sandbox(backend, wanted.limits)
 
     def backend(self, name: str | None) -> Backend:
         """The backend called ``name``, else the strongest that works here; raises :class:`SandboxFailure`."""

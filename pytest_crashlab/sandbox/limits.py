@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SIZES = frozenset({"memory", "file_size", "disk", "output"})
 _SECONDS = frozenset({"wall_clock", "cpu"})
+_PULLS = ("never", "missing", "always")
 _CHOICES = {"network": ("off", "loopback", "on"), "limit_is": ("machine", "target")}
 
 
@@ -89,18 +90,23 @@ def _number(value: object, *, whole: bool) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a marker or the ini asks for: a backend (None: the strongest here), limits, paths to read."""
+    """What a marker or the ini asks for: a backend (None: the strongest here), limits, paths to read.
+
+    ``image`` and ``pull`` (when it is fetched) are for backends of containers.
+    """
 
     backend: str | None = None
     limits: Limits = Limits()
     readable: tuple[str, ...] = ()
+    image: str | None = None
+    pull: Literal["never", "missing", "always"] = "missing"
 
     def but(self, given: object, where: str) -> Wanted:
         """Return it with what ``given`` says: ``"bubblewrap memory=512M"``, or a mapping of such names."""
         settings = _words(given, where) if isinstance(given, str) else given
         if not isinstance(settings, dict):
             raise UsageError(f"{where}: sandbox={given!r} is unknown; write 'local' or {{'cpu': 5}}")
-        limits = {k: v for k, v in settings.items() if k not in ("backend", "readable")}
+        limits = {k: v for k, v in settings.items() if k not in ("backend", "readable", "image", "pull")}
         readable = settings.get("readable", self.readable)
         if isinstance(readable, str):
             readable = tuple(part for part in readable.split(":") if part)
@@ -108,7 +114,15 @@ class Wanted:
             backend=settings.get("backend", self.backend),
             limits=self.limits.but(limits, where),
             readable=tuple(str(path) for path in readable),
+            image=settings.get("image", self.image),
+            pull=_pull(settings.get("pull", self.pull), where),
         )
+
+
+def _pull(value: Any, where: str) -> Any:
+    if value not in _PULLS:
+        raise UsageError(f"{where}: pull={value!r} is not known; choose of {', '.join(_PULLS)}")
+    return value
 
 
 def _words(text: str, where: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ BUDGET_USE = "budget.jsonl"
 
 
 class RunPaths:
-    """The files of one run; ``plan``, ``journal``, ``control`` and ``budget_use`` only while it is running."""
+    """The files of one run; ``plan``, ``journal``, ``control``, ``budget_use`` only while it is running."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

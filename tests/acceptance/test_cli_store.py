@@ -149,6 +149,9 @@ def test_doctor_says_what_works(store, crashlab):
     assert f"ok  store     {store.root}: 2 runs" in said
     assert "ok  store     can be written" in said
     assert "ok  package   pytest-xdist 3." in said
+    if sys.platform == "linux":
+        assert "ok  sandbox   local: private folder" in said
+    assert "sandbox   docker: " in said
 
 
 def test_doctor_names_what_is_broken_and_ends_with_1(store, crashlab):

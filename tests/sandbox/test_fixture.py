@@ -118,7 +118,7 @@ def test_a_project_may_have_its_own_fixture_of_that_name(pytester):
 @pytest.mark.parametrize(
     ("ini", "mark", "sentence"),
     [
-        ("jail", "None", "crashlab_sandbox: there is no sandbox 'jail'; choose of bubblewrap, local"),
+        ("jail", "None", "crashlab_sandbox: there is no sandbox 'jail'; choose of bubblewrap, docker, local"),
         (
             "local local",
             "None",
