@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.cli import add_store, looks, lookup, numbers, output
+from pytest_crashlab.cli import add_store, cases, looks, lookup, numbers, output
 from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.records.dataset import are_same_split, shares_dataset
@@ -21,6 +21,7 @@ Compare run B with baseline A and list the cases. Always ends with 0: 'gate' is 
 
 example:
   crashlab diff main latest --show worse
+  crashlab diff main latest --show worse --case "tests/test_agent.py::test_refund"
   crashlab diff main latest --class fabrication --copy cases.txt && pytest @cases.txt --trials=10
 """
 _DEFAULT_LIMIT = 50
@@ -56,6 +57,13 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.add_argument(
         "--outcome", metavar="LABELS", help="compare how often these outcomes occur (exploratory)"
     )
+    parser.add_argument(
+        "--case", metavar="ID", help="this case, trial beside trial, with the words that changed"
+    )
+    parser.add_argument("--trial", metavar="N", help="with --case: only trial N of B")
+    parser.add_argument("--beside", metavar="N", help="with --case: beside trial N of A, not the same number")
+    parser.add_argument("--no-words", action="store_true", help="with --case: texts whole, no words marked")
+    parser.add_argument("--look", action="store_true", help="with --case: of a holdout too, and count it")
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_store(parser)
     parser.set_defaults(run=run)
@@ -71,11 +79,16 @@ def run(args: argparse.Namespace) -> int:
     from pytest_crashlab.report.listing import render_diff
     from pytest_crashlab.store.amendments import note_comparison
 
+    numbers_of_case = cases.numbers(args)
     store = lookup.open_store(args)
     margin = numbers.points("--margin", args.margin)
     candidate = lookup.load_run(store, args.candidate)
     baseline, line = _baseline(store, args, candidate.manifest)
     _refuse_unlike(baseline.manifest, candidate.manifest)
+    if args.case is not None:
+        cases.refuse_unknown(args.case, baseline, candidate)
+        for sealed in (baseline.manifest, candidate.manifest):
+            looks.count_view(store, sealed, look=args.look)
     options = CompareOptions(
         method=args.method or candidate.manifest.method or "mid-p",
         margin=candidate.manifest.margin if margin is None else margin,
@@ -95,11 +108,13 @@ def run(args: argparse.Namespace) -> int:
         comparison,
         gate,
         show=show,
-        limit=limit,
+        limit=limit if args.case is None else None,
         failure_class=args.failure_class,
         baseline_line=line,
         gate_options=_gate_options(args, baseline.manifest),
     )
+    if args.case is not None:
+        return cases.show(args, store, (baseline, candidate), view, numbers_of_case)
     copied = None if args.copy is None else _copy(Path(args.copy), [case.case for case in view.cases])
     if args.json:
         output.write(f"{dumps(diff_json(view))}\n")

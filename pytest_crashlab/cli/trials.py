@@ -10,6 +10,7 @@ from pytest_crashlab.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from pytest_crashlab.store import Store, StoredRun
 
@@ -25,11 +26,7 @@ def show(args: argparse.Namespace, run: StoredRun, store: Store, trial: int, att
         raise UsageError(
             f"Run {run.manifest.id} has no row of {which} of {args.case}; {_there_are(run, args)}."
         )
-    document, problem = None, None
-    try:
-        document = _evidence(args.reference, run, store, row)
-    except StoreError as error:
-        problem = str(error)
+    document, problem = kept(args.reference, run, store, row)
     view = trial_view(run, row, document, problem)
     if args.json or args.raw:
         output.write(f"{json.dumps(trial_json(view, raw=args.raw), indent=2)}\n")
@@ -39,7 +36,17 @@ def show(args: argparse.Namespace, run: StoredRun, store: Store, trial: int, att
     return 0
 
 
-def _evidence(reference: str, run: StoredRun, store: Store, row: dict[str, Any]) -> dict[str, Any] | None:
+def kept(
+    reference: str, run: StoredRun, store: Store, row: Mapping[str, Any]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """What was kept of the attempt of ``row``, None where nothing was; and why it cannot be read."""
+    try:
+        return _evidence(reference, run, store, row), None
+    except StoreError as error:
+        return None, str(error)
+
+
+def _evidence(reference: str, run: StoredRun, store: Store, row: Mapping[str, Any]) -> dict[str, Any] | None:
     from pytest_crashlab.store.evidence import read_evidence, read_exported_evidence
 
     key = (row["case"], row["trial"], row["attempt"])

@@ -107,7 +107,9 @@ def _why(
 ) -> str | None:
     if given.why is not None or held:
         return None if given.why is None else str(given.why)
-    if given.expected is not None or given.observed is not None:
+    if given.expected is None and given.observed is not None:
+        return f"observed {_short(given.observed)}"
+    if given.expected is not None:
         return f"expected {_short(given.expected)}, observed {_short(given.observed)}"
     if value is None or held is None:
         return None

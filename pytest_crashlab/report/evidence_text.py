@@ -35,7 +35,7 @@ def _lines(view: TrialView) -> Iterator[str]:
         yield from _check(check)
     for title in ("input", "expected", "output"):
         if title in found:
-            yield from _part(title.capitalize(), _value_lines(found[title]))
+            yield from _part(title.capitalize(), value_lines(found[title]))
     for exception in _objects(found.get("exceptions")):
         title = f"Exception in {text(_one_line(exception.get('phase')))}"
         yield from _part(title, _text_lines(exception.get("traceback") or exception.get("message")))
@@ -81,7 +81,7 @@ def _check(check: CheckView) -> Iterator[str]:
     if check.failure_class and check.ok is False:
         yield f"  failure class {text(check.failure_class)}"
     for name, value in check.seen.items():
-        first, *rest = list(_value_lines(value)) or [""]
+        first, *rest = list(value_lines(value)) or [""]
         yield f"  {text(name)}: {first}"
         yield from (f"    {line}" for line in rest[:MOST_LINES])
 
@@ -98,7 +98,8 @@ def _part(title: str, lines: Iterator[str]) -> Iterator[str]:
         yield f"  ... {more:,} more lines (--raw shows all)"
 
 
-def _value_lines(value: Any) -> Iterator[str]:
+def value_lines(value: Any) -> Iterator[str]:
+    """A text or a JSON value as lines that are safe in a terminal."""
     if isinstance(value, str):
         return _text_lines(value)
     return _text_lines(json.dumps(value, indent=2, ensure_ascii=False))
@@ -125,7 +126,7 @@ def _attachment_lines(attached: dict[str, Any]) -> Iterator[str]:
         return _text_lines(note or "not kept")
     if attached.get("kind") == "binary":
         return iter(["binary; --raw shows it in base64"])
-    return _value_lines(attached["data"])
+    return value_lines(attached["data"])
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

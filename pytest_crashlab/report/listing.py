@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.report import card
+from pytest_crashlab.report.case_diff import named
 from pytest_crashlab.report.figures import DASH, percent, signed_points, text
 from pytest_crashlab.report.layout import Hanging, draw, indented, unbroken
 from pytest_crashlab.report.outcomes import assignment_lines
@@ -193,3 +195,8 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
         yield from card.moved_lines(case, indent=2)
     if len(view.cases) < view.total:
         yield unbroken(f"  and {view.total - len(view.cases)} more; --limit 0 shows all.")
+    if view.cases:
+        first = text(shlex.quote(view.cases[0].case))
+        runs = f"{text(named(view))} {text(view.candidate.id)}"
+        yield ""
+        yield unbroken(f"one by one  crashlab diff {runs} --show {view.shown} --case {first}")

@@ -288,13 +288,16 @@ def test_diff_lists_the_cases_that_got_worse_after_a_regression(shared, ok):
         "Cases that got worse: 1\n"
         "  5/5 -> 0/5      -100.0  proven worse       test_agent.py::test_refund[case-3]\n"
         "    trial 1: failed at test_agent.py:11\n"
+        "\n"
+        f"one by one  crashlab diff {BASE} {WORSE} --show worse "
+        "--case 'test_agent.py::test_refund[case-3]'\n"
     )
 
 
 def test_diff_shows_what_is_asked_for(shared, ok):
     assert ok(shared, "diff", BASE, WORSE, "--show", "better").endswith("Cases that got better: 0\n")
     out = ok(shared, "diff", BASE, WORSE, "--show", "all", "--limit", "2")
-    assert out.endswith("  and 8 more; --limit 0 shows all.\n")
+    assert "\n  and 8 more; --limit 0 shows all.\n\none by one  crashlab diff " in out
     data = json.loads(ok(shared, "diff", BASE, WORSE, "--show", "never", "--json"))
     assert data["schema"] == "crashlab.diff"
     assert [c["case"] for c in data["cases"]] == ["test_agent.py::test_refund[case-3]"]
