@@ -11,6 +11,7 @@ import json
 import socket
 import struct
 import threading
+import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -171,7 +172,9 @@ class Handler(BaseHTTPRequestHandler):
         if name == "flaky":
             fault = "broken" if self.server.seen[fault] <= int(times) else "ok"
         request = json.loads(body)
-        if fault in STATUSES:
+        if fault == "each":
+            self._each(api, request)
+        elif fault in STATUSES:
             self._refuse(fault, api)
         elif request.get("stream") and fault in {"ok", "cut", "quiet", "inside", "garbled", "whole"}:
             self._stream(api, fault)
@@ -198,6 +201,25 @@ class Handler(BaseHTTPRequestHandler):
 
     def _ok(self, api):
         self._send(200, ANSWERS[api])
+
+    def _each(self, api, request):
+        """An answer of the request's own: its content is a number, and maybe how it is to fail."""
+        number, _, fault = request["messages"][0]["content"].partition(" ")
+        time.sleep(int(number) % 8 / 40)
+        if fault == "reset":
+            self._reset(api)
+            return
+        if fault:
+            status, _, said = STATUSES[fault]
+            body = _error(api, kind=said[0], message=said[1])
+            self._send(status, body, x_request_id=f"req_{number}", request_id=f"req_{number}")
+            return
+        names = (
+            ("input_tokens", "output_tokens") if api == "messages" else ("prompt_tokens", "completion_tokens")
+        )
+        usage = dict(zip(names, (1000 + int(number), 1 + int(number)), strict=True))
+        answer = {**ANSWERS[api], "model": request["model"] + "-answered", "usage": usage}
+        self._send(200, answer, x_request_id=f"req_{number}", request_id=f"req_{number}")
 
     def _packed(self, api):
         self._send(200, gzip.compress(json.dumps(ANSWERS[api]).encode()), content_encoding="gzip")
