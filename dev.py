@@ -63,7 +63,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "bench": (
         "measure what trials cost beside pytest-repeat: trials, collection, finish, growth, workers ...",
-        ("bench",),
+        ("bench", "providers-test"),
         ("benchmarks/overhead.py",),
     ),
     "tox": ("run a tox environment, for example `dev.py tox -e lowest`", ("dev",), ("-m", "tox")),

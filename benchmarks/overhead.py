@@ -1,6 +1,7 @@
 """What trials cost beside pytest-repeat, and what a session costs that does not use the plugin.
 
-    python benchmarks/overhead.py [trials collection finish growth workers unused isolation] [--rounds N]
+    python benchmarks/overhead.py [trials collection finish growth workers unused isolation transport]
+        [--rounds N]
 
 Each figure comes from real sessions in processes of their own. The variants of a row take turns, and
 the least processor time of all rounds counts: what else the machine does only ever adds to it.
@@ -250,7 +251,14 @@ def isolation(rounds: int) -> None:
     print(f"\n{more / 8:.2f} CPU s for each of 8 more workers, that import and collect the suite")
 
 
-PARTS = {f.__name__: f for f in (trials, collection, finish, growth, workers, unused, isolation)}
+def transport(rounds: int) -> None:
+    """Recording a model call; loaded here, as what this process holds would count as its sessions' memory."""
+    from transport_cost import transport as measured
+
+    measured(rounds)
+
+
+PARTS = {f.__name__: f for f in (trials, collection, finish, growth, workers, unused, isolation, transport)}
 
 
 def main() -> None:

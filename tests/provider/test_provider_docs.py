@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+OWN = "http://127.0.0.1:8080/v1"  # where the recipes have a server of the reader's own
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -28,9 +29,12 @@ def test_the_recipes_run(page, pytester, server, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url())
     found = recipes(page)
     assert found
+    server.seen.clear()
+    assert (page == "providers.md") == any(OWN in block for block in found)
     for number, block in enumerate(found):
-        pytester.makepyfile(**{f"test_recipe_{number}": block})
+        pytester.makepyfile(**{f"test_recipe_{number}": block.replace(OWN, f"{server.url('own')}/v1")})
     result = pytester.runpytest_inprocess("-p", "pytest_crashlab.plugin", "--trials=2", "-q")
     assert result.ret == 0, result.stdout.str()
     tests = sum(block.count("\ndef test_") for block in found)
     result.stdout.fnmatch_lines([f"*{2 * tests} of {2 * tests} trials decided*"])
+    assert server.seen["own"] == (2 if page == "providers.md" else 0)
