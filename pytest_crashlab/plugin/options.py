@@ -84,6 +84,18 @@ _VALUED = (
         "how often a model is asked again after a failure of the instrument (default: 2)",
     ),
     (
+        "--crashlab-record",
+        None,
+        "DIR",
+        "write what the models of each trial are asked and answer into DIR, without secrets",
+    ),
+    (
+        "--crashlab-replay",
+        None,
+        "DIR",
+        "answer models' requests from DIR, without any network; such a run gives no verdict",
+    ),
+    (
         "--crashlab-unsupported",
         "crashlab_unsupported",
         "HOW",

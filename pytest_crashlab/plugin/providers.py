@@ -19,6 +19,8 @@ from pytest_crashlab.plugin.keys import RUN_FOLDER_KEY, TRIAL_KEY
 from pytest_crashlab.plugin.lifecycle import STATE_KEY
 from pytest_crashlab.plugin.markers import Markers, where
 from pytest_crashlab.plugin.process import worker_name
+from pytest_crashlab.plugin.recordings import Recordings
+from pytest_crashlab.plugin.redacting import without_secrets
 from pytest_crashlab.plugin.settings import Settings
 from pytest_crashlab.provider import pricing
 from pytest_crashlab.provider.base import DEFAULT_NAME, Binding, Role, is_spec, parse_binding
@@ -67,11 +69,16 @@ class Source:
 class Models:
     """The models of one test, and the calls to them in one trial."""
 
-    def __init__(self, item: pytest.Item, sources: Mapping[str, Source], retries: int) -> None:
+    def __init__(
+        self, item: pytest.Item, sources: Mapping[str, Source], retries: int, recordings: Recordings
+    ) -> None:
         of = item.stash.get(TRIAL_KEY, None)
         case, trial, seed = (item.nodeid, 1, 0) if of is None else (of.case.id, of.trial, of.run_seed)
         self.ledger = Ledger()
         self.breaker: Breaker | None = None
+        self.replay = recordings.replay(case, trial)
+        self._tape = recordings.tape()
+        self._write_tape = partial(recordings.write, case, trial)
         self._is_over = False
         self._disagreed: list[bool] = []  # by judgements of two votes or more
         self._seed = derive_seed(seed, case, trial)
@@ -126,17 +133,20 @@ class Models:
                 gate=self._gate(source),
                 price=pricing.price,
                 others=self.target if role is Role.TARGET else self.judge,
+                tape=self._tape if source.scripted is None else None,
+                replay=self.replay if source.scripted is None else None,
             )
         return self._made[key]
 
     def _gate(self, source: Source) -> Callable[[], None] | None:
-        if self.breaker is None or source.scripted is not None:
+        if self.breaker is None or source.scripted is not None or self.replay is not None:
             return None
         return partial(self.breaker.refuse, source.binding.provider)
 
     def columns(self) -> dict[str, Any]:
         """What the trial's row says of the target's calls and, apart from them, of the judges'."""
-        return {**self._of_target(), **self._of_judges()}
+        replayed = {} if self.replay is None or not self.replay.asked else {"replayed": True}
+        return {**self._of_target(), **self._of_judges(), **replayed}
 
     def _of_target(self) -> dict[str, Any]:
         used, models = self._used(Role.TARGET)
@@ -199,12 +209,14 @@ class Models:
 
     def close(self) -> None:
         """Close the clients that were handed out, and tell what the calls of the trial came to."""
-        if self.breaker is not None and not self._is_over:
+        if self.breaker is not None and self.replay is None and not self._is_over:
             played = {s.binding.provider for s in self._sources.values() if s.scripted is not None}
             self.breaker.heard([call for call in self.ledger.calls() if call.provider not in played])
         self._is_over = True
         for bound in self._made.values():
             bound.close()
+        if self._tape is not None:
+            self._write_tape(self._tape)
 
 
 MODELS_KEY = pytest.StashKey[Models]()
@@ -221,7 +233,7 @@ def models_for(request: pytest.FixtureRequest) -> Models:
         return known
     reader = request.config.stash.setdefault(_READER_KEY, _Reader(request.config))
     try:
-        models = Models(item, reader.sources(item), reader.settings.retries)
+        models = Models(item, reader.sources(item), reader.settings.retries, reader.recordings)
     except CrashlabError as error:
         raise InstrumentFailure(MISDECLARED, str(error)) from error
     item.stash[MODELS_KEY] = models
@@ -256,6 +268,7 @@ class _Reader:
 
     def __init__(self, config: pytest.Config) -> None:
         self.settings = Settings.of(config)
+        self.recordings = Recordings(self.settings, without_secrets(config))
         self._markers = Markers(config)
 
     def sources(self, item: pytest.Item) -> dict[str, Source]:

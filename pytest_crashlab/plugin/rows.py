@@ -74,6 +74,7 @@ def row_of(
     excluded = kind is Kind.EXCLUDED
     end = perf_counter()
     prepared, verified = _phases(state)
+    usage = {} if state.usage is None else state.usage.columns()
     row = TrialRow(
         case=of.case.id,
         trial=of.trial,
@@ -92,14 +93,14 @@ def row_of(
         if verified is None or state.body_ended is None
         else round(state.body_ended - verified, 6),
         record_s=None if state.body_ended is None else round(end - state.body_ended, 6),
-        run_duration=state.body_duration if target is None or trial is None else trial.run_duration,
+        run_duration=None if usage.get("replayed") else _run_duration(state),
         worker=worker,
         site=None if assigned is None else assigned.site,
         failure_class=None if assigned is None else assigned.failure_class,
         message=None if assigned is None else clean(assigned.message, without_secrets),
         record_error=clean(state.record_error, without_secrets),
         prompt=_prompts(state),
-        **({} if state.usage is None else state.usage.columns()),
+        **usage,
     )
     checks = (
         []
@@ -110,6 +111,12 @@ def row_of(
     if checks:
         text = f'{text[:-1]},"checks":{json.dumps([asdict(check) for check in checks])}}}'
     return Finished(text, row, checks)
+
+
+def _run_duration(state: ItemState) -> float | None:
+    """Seconds that the target itself took; the whole body where it is not apart."""
+    trial = state.trial
+    return state.body_duration if trial is None or trial.target is None else trial.run_duration
 
 
 def _prompts(state: ItemState) -> str | None:

@@ -103,6 +103,17 @@ class RunSession:
         elif self.settings.shared_seed:
             raise UsageError("--crashlab-seed=baseline needs a baseline: name one with --baseline")
         self.gated_cases = self._gated()
+        self._share_seed_with_recording()
+
+    def _share_seed_with_recording(self) -> None:
+        """Record, or replay, with the recording's own seed; under ``--collect-only`` nothing is made."""
+        settings = self.settings
+        if (settings.record is None and settings.replay is None) or self.config.option.collectonly:
+            return
+        from pytest_crashlab.plugin import recordings
+
+        drawn = settings.seed is None and not settings.shared_seed and self.remaining is None
+        self.seed = recordings.begin(settings, self.seed, is_drawn=drawn)
 
     def _resume(self, store: Store, ref: str) -> str | None:
         """Take over a run that ended early; return the baseline it is compared with."""

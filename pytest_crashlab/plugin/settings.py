@@ -66,6 +66,8 @@ class Settings:
     shared_seed: bool
     store: Path
     resume: str | None
+    record: Path | None
+    replay: Path | None
     budget: Budget
     reports: tuple[tuple[Path, str], ...]
     baseline_missing: OnMissing
@@ -113,6 +115,8 @@ class Settings:
             shared_seed=shared_seed,
             store=read.store(),
             resume=read.value("--crashlab-resume"),
+            record=read.folder("--crashlab-record"),
+            replay=read.folder("--crashlab-replay"),
             budget=read.budget(),
             reports=read.reports(),
             baseline_missing=cast(
@@ -260,6 +264,11 @@ class _Reader:
             return self.config.invocation_params.dir / flag
         where = os.environ.get("CRASHLAB_STORE") or self.ini("crashlab_store") or ".crashlab"
         return self.config.rootpath / where
+
+    def folder(self, flag: str) -> Path | None:
+        """A folder, relative to where the command was typed."""
+        value = self.value(flag)
+        return None if value is None else self.config.invocation_params.dir / value
 
     def exceptions(self) -> dict[str, str]:
         pairs = {}

@@ -30,6 +30,7 @@ def start(config: pytest.Config) -> None:
     """Read the options; begin at once where they ask for trials, else watch for a marker that does."""
     try:
         starter = Starter(config)
+        _prepare_recordings(config, starter.settings)
         if starter.settings.off:
             return
         config.pluginmanager.register(SecretIds(config), "crashlab-secret-ids")
@@ -41,6 +42,18 @@ def start(config: pytest.Config) -> None:
             config.pluginmanager.register(Watch(config), "crashlab-start")
     except CrashlabError as error:
         raise as_usage_error(error) from None
+
+
+def _prepare_recordings(config: pytest.Config, settings: Settings) -> None:
+    """See that a recording can be made, or replayed; imports nothing where neither is asked for."""
+    if settings.record is None and settings.replay is None:
+        return
+    from pytest_crashlab.plugin import recordings
+
+    if not process.is_worker(config):
+        recordings.refuse(settings)
+    if settings.replay is not None:
+        config.pluginmanager.register(recordings.ReplayGuard(), "crashlab-replay")
 
 
 class Starter:

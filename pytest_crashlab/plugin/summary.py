@@ -44,6 +44,10 @@ def header_lines(session: RunSession) -> list[str]:
         lines.append(
             f"crashlab: goes on with run {session.run_id}: {planned - decided} of {planned} trials are left"
         )
+    if session.settings.replay is not None:
+        lines.append(
+            f"crashlab: models are not asked, answers are replayed from {session.settings.replay}: no verdict"
+        )
     if session.started:
         lines += rounds.header(session.settings.isolation)
         if session.order != session.settings.order:

@@ -48,10 +48,12 @@ def question(
     *,
     system: str | None,
     settings: Mapping[str, Any],
+    is_sent: bool = True,
 ) -> Question:
     """A question in the format of the binding's provider.
 
-    ``prompt`` a text, or messages with role and content. Raises :class:`Misuse` for a provider whose
+    ``prompt`` a text, or messages with role and content; ``is_sent`` False: it goes nowhere and needs no
+    key. Raises :class:`Misuse` for a provider whose
     format is not known.
     """
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
@@ -61,7 +63,10 @@ def question(
         if system is not None:
             body["system"] = system
         base = binding.base_url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
-        key = {"x-api-key": _key("ANTHROPIC_API_KEY", binding), "anthropic-version": _ANTHROPIC_VERSION}
+        key = {
+            "x-api-key": _key("ANTHROPIC_API_KEY", binding, is_sent=is_sent),
+            "anthropic-version": _ANTHROPIC_VERSION,
+        }
         return Question(url=f"{base.rstrip('/')}/v1/messages", headers=key, body=body)
     if binding.provider not in {"openai", "openai-compatible", "scripted"}:
         raise Misuse(
@@ -73,11 +78,13 @@ def question(
     if binding.provider == "scripted":
         return Question(url="https://scripted.invalid/v1/chat/completions", headers={}, body=body)
     base = binding.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-    key = {"authorization": f"Bearer {_key('OPENAI_API_KEY', binding)}"}
+    key = {"authorization": f"Bearer {_key('OPENAI_API_KEY', binding, is_sent=is_sent)}"}
     return Question(url=f"{base.rstrip('/')}/chat/completions", headers=key, body=body)
 
 
-def _key(variable: str, binding: Binding) -> str:
+def _key(variable: str, binding: Binding, *, is_sent: bool) -> str:
+    if not is_sent:
+        return "none"
     key = os.environ.get(variable)
     if key:
         return key

@@ -92,7 +92,7 @@ class Call:
     nothing was answered; ``finish`` the provider's word for why the model stopped; ``error`` the outcome
     label where the instrument failed; ``detail`` one line on an error; ``charged`` False where no
     provider charges for it (nothing was sent, or the answer is an error status); ``request_id`` the
-    provider's own.
+    provider's own; ``replayed`` whether the answer came from a recording: its latency is not known.
     """
 
     number: int
@@ -117,6 +117,7 @@ class Call:
     charged: bool = True
     request_id: str | None = None
     streamed: bool = False
+    replayed: bool = False
 
     def to_mapping(self) -> dict[str, Any]:
         """What is known of the call as JSON values; what is not is left out."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.provider import asking, clients, played
-from pytest_crashlab.provider.base import NO_TOKENS, Basis, Cost, Role, Tokens
+from pytest_crashlab.provider import asking, clients, played, replaying
+from pytest_crashlab.provider.base import NO_TOKENS, Basis, Cost, Misuse, Role, Tokens
 from pytest_crashlab.provider.calls import Totals, totals
 from pytest_crashlab.provider.exchange import Asked, Sender
 from pytest_crashlab.provider.transport import Wire
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from pytest_crashlab.provider.asking import Answer
     from pytest_crashlab.provider.base import Binding, Call
     from pytest_crashlab.provider.calls import Ledger
+    from pytest_crashlab.provider.replaying import Replay
     from pytest_crashlab.provider.scripted import Playing
+    from pytest_crashlab.provider.taping import Tape
+
+# Options of an HTTP client by which requests would leave on another way than the recorded one.
+_DETOURS = ("http_client", "transport", "mounts", "proxy", "proxies")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +60,8 @@ class Bound:
     """One model, in one trial, in one role.
 
     ``others`` the models that a test may ask for by name. Before each call ``gate`` is asked, and
-    ``limit`` with the calls of the trial in this role that are over; both may raise.
+    ``limit`` with the calls of the trial in this role that are over; both may raise. ``tape`` what the
+    trial's exchanges are recorded on, and ``replay`` what they are answered from, where they are.
     """
 
     def __init__(
@@ -69,10 +75,13 @@ class Bound:
         gate: Callable[[], None] | None = None,
         price: Callable[[Call], Cost | None] | None = None,
         others: Callable[[str], Bound] | None = None,
+        tape: Tape | None = None,
+        replay: Replay | None = None,
     ) -> None:
         self.binding = binding
-        sender = Sender(binding=binding, ledger=ledger, role=role)
-        self._wire = Wire(sender, seed=seed, gate=self._before_a_call)
+        sender = Sender(binding=binding, ledger=ledger, role=role, replayed=replay is not None)
+        self._wire = Wire(sender, seed=seed, gate=self._before_a_call, tape=tape)
+        self._replay = replay
         self._gate = gate
         self.limit: Callable[[Sequence[Call]], None] | None = None
         self._ledger = ledger
@@ -128,6 +137,7 @@ class Bound:
 
     def http_client(self, *, library: str | None = None, **options: Any) -> Any:
         """An ``httpx2`` or ``httpx`` client (``library``) for any library that takes one."""
+        self._refuse_detours(options)
         made = clients.http_client(
             self._wire, is_async=False, library=library, inner=self._inner(), **options
         )
@@ -136,9 +146,11 @@ class Bound:
 
     def async_http_client(self, *, library: str | None = None, **options: Any) -> Any:
         """The same for ``async`` tests; close it yourself."""
+        self._refuse_detours(options)
         return clients.http_client(self._wire, is_async=True, library=library, inner=self._inner(), **options)
 
     def _sdk(self, *, is_async: bool, **options: Any) -> Any:
+        self._refuse_detours(options)
         sdk = options.pop("sdk", None)
         if self._playing is not None and sdk is None:
             sdk = clients.sdk_for(("openai", "anthropic"))
@@ -148,7 +160,18 @@ class Bound:
         return made
 
     def _inner(self) -> Callable[[Any], Any] | None:
+        if self._replay is not None:
+            return partial(replaying.transport, replay=self._replay, role=str(self._role), provider=self.name)
         return None if self._playing is None else partial(played.transport, playing=self._playing)
+
+    def _refuse_detours(self, options: Mapping[str, Any]) -> None:
+        """While answers come from a recording nothing is to reach a network."""
+        given = next((name for name in _DETOURS if options.get(name) is not None), None)
+        if self._replay is not None and given is not None:
+            raise Misuse(
+                f"{self.binding.spec}: a client with {given}= of its own cannot be replayed; leave it out "
+                "under --crashlab-replay"
+            )
 
     def ask(
         self, prompt: str | Sequence[Mapping[str, Any]], *, system: str | None = None, **settings: Any
@@ -159,7 +182,9 @@ class Bound:
         instrument failed and :class:`~pytest_crashlab.provider.asking.Refused` where the question is at
         fault.
         """
-        asked = asking.question(self.binding, prompt, system=system, settings=settings)
+        asked = asking.question(
+            self.binding, prompt, system=system, settings=settings, is_sent=self._replay is None
+        )
         with clients.http_client(self._wire, is_async=False, inner=self._inner()) as client:
             with asking.failures_told():
                 response = client.post(asked.url, headers=dict(asked.headers), json=dict(asked.body))
@@ -169,7 +194,9 @@ class Bound:
         self, prompt: str | Sequence[Mapping[str, Any]], *, system: str | None = None, **settings: Any
     ) -> Answer:
         """The same for ``async`` tests."""
-        asked = asking.question(self.binding, prompt, system=system, settings=settings)
+        asked = asking.question(
+            self.binding, prompt, system=system, settings=settings, is_sent=self._replay is None
+        )
         async with clients.http_client(self._wire, is_async=True, inner=self._inner()) as client:
             with asking.failures_told():
                 response = await client.post(asked.url, headers=dict(asked.headers), json=dict(asked.body))
@@ -181,6 +208,8 @@ class Bound:
 
         ``with provider.call(temperature=0) as call: ...; call.tokens(input=12, output=3)``
         """
+        if self._replay is not None:
+            raise self._replay.by_hand()
         asked = Asked(
             number=self._ledger.begin_request(), model=model or self.model, settings=settings, body=b""
         )

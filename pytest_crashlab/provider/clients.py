@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.provider.base import Misuse
+from pytest_crashlab.provider.taping import taping
 from pytest_crashlab.provider.transport import Wire, recording, recording_async
 
 if TYPE_CHECKING:
@@ -140,13 +141,31 @@ def _transport(
     plain = library.AsyncHTTPTransport if is_async else library.HTTPTransport
     limits = library.Limits(max_connections=1000, max_keepalive_connections=100)
     given = {"limits": limits, "verify": _tls(library)}
-    own = {"transport": record(library, plain(**given), wire)}
+    own = {"transport": record(library, _taped(library, plain(**given), wire, is_async=is_async), wire)}
     local = base_url is not None and base_url.startswith(("http://127.", "http://localhost", "http://[::1]"))
     if local:
         return {**own, "trust_env": False}
     proxies = getattr(library, "_utils").get_environment_proxies()  # noqa: B009  there is no public way
     if proxies:
         own["mounts"] = {
-            pattern: record(library, plain(**given, proxy=proxy), wire) for pattern, proxy in proxies.items()
+            pattern: record(
+                library, _taped(library, plain(**given, proxy=proxy), wire, is_async=is_async), wire
+            )
+            for pattern, proxy in proxies.items()
         }
     return own
+
+
+def _taped(library: ModuleType, inner: Any, wire: Wire, *, is_async: bool) -> Any:
+    """``inner``, or what writes its exchanges into a recording where one is made."""
+    if wire.tape is None:
+        return inner
+    sender = wire.sender
+    return taping(
+        library,
+        inner,
+        tape=wire.tape,
+        role=str(sender.role),
+        provider=sender.binding.provider,
+        is_async=is_async,
+    )

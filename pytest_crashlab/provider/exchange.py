@@ -42,11 +42,15 @@ _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "Unsupport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """On whose behalf requests are made, and where their calls are kept."""
+    """On whose behalf requests are made, and where their calls are kept.
+
+    ``replayed``: answers come from a recording, so how long they took says nothing.
+    """
 
     binding: Binding
     ledger: Ledger
     role: Role = Role.TARGET
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +149,8 @@ class Attempt:
             return
         names = {cls.__name__ for cls in type(error).__mro__}
         label = errors.TIMEOUT if "TimeoutException" in names else errors.NETWORK
+        if isinstance(error, InstrumentFailure):
+            label = error.label
         detail = f"{type(error).__name__}: {error}".rstrip(": ")
         if not isinstance(error, Exception):
             self._end(Status.ABANDONED, Reading(), streamed=False, detail=detail)
@@ -156,7 +162,7 @@ class Attempt:
             streamed=streamed,
             error=label,
             detail=detail,
-            charged=not names & _UNSENT,
+            charged=not names & _UNSENT and not isinstance(error, InstrumentFailure),
         )
 
     def told_by_hand(
@@ -238,7 +244,7 @@ class Attempt:
         cost: Cost | None = None,
     ) -> None:
         self._over = True
-        binding, asked = self._sender.binding, self._asked
+        binding, asked, replayed = self._sender.binding, self._asked, self._sender.replayed
         call = Call(
             number=self._number,
             request=asked.number,
@@ -249,8 +255,8 @@ class Attempt:
             answered_by=reading.model,
             settings=asked.settings,
             start=self._start,
-            latency=self._latency,
-            first=self._first,
+            latency=None if replayed else self._latency,
+            first=None if replayed else self._first,
             waited=self._waited,
             status=status,
             http_status=self._status,
@@ -262,6 +268,7 @@ class Attempt:
             charged=charged,
             request_id=next((self._headers[n] for n in _REQUEST_IDS if n in self._headers), None),
             streamed=streamed,
+            replayed=replayed,
         )
         self._sender.ledger.end_call(call, sent=asked.body, received=self._content())
 

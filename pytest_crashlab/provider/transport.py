@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from types import ModuleType
 
+    from pytest_crashlab.provider.taping import Tape
+
 _AGAIN = frozenset({errors.RATE_LIMIT, errors.ERROR, errors.TIMEOUT, errors.NETWORK})
 _AGAIN_STATUS = frozenset({408, 409, 429})
 _OF_THE_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding"})
@@ -26,10 +28,21 @@ _LONGEST_WAIT = 60.0
 
 
 class Wire:
-    """What both kinds of transport share: ``gate`` is asked before each attempt and may raise."""
+    """What both kinds of transport share.
 
-    def __init__(self, sender: Sender, *, seed: int = 0, gate: Callable[[], None] | None = None) -> None:
+    ``gate`` is asked before each attempt and may raise; ``tape`` what the exchanges below are written to.
+    """
+
+    def __init__(
+        self,
+        sender: Sender,
+        *,
+        seed: int = 0,
+        gate: Callable[[], None] | None = None,
+        tape: Tape | None = None,
+    ) -> None:
         self.sender = sender
+        self.tape = tape
         self._random = random.Random(seed)
         self._gate = gate
 
@@ -49,6 +62,8 @@ class Wire:
             return None
         if status is not None and not _may_be_made_again(status, headers):
             return None
+        if self.sender.replayed:
+            return 0.0  # nobody is spared by waiting
         said = _retry_after(headers)
         if said is not None:
             return min(said, _LONGEST_WAIT)
@@ -127,7 +142,7 @@ class _AsyncBody:
             self._attempt.left()
 
 
-def _unpacking(response: Any) -> Callable[[bytes], bytes] | None:
+def unpacking(response: Any) -> Callable[[bytes], bytes] | None:
     """What unpacks the body of an answer that is compressed; None for one that is not."""
     if response.headers.get("content-encoding", "identity") in {"identity", ""}:
         return None
@@ -179,7 +194,7 @@ class _SyncTransport:
                 if wait is None:
                     raise
             else:
-                attempt.answered(response.status_code, response.headers, _unpacking(response))
+                attempt.answered(response.status_code, response.headers, unpacking(response))
                 response.stream = self.stream_type(response, attempt)
                 if response.status_code < 400:
                     return response
@@ -219,7 +234,7 @@ class _AsyncTransport:
                 if wait is None:
                     raise
             else:
-                attempt.answered(response.status_code, response.headers, _unpacking(response))
+                attempt.answered(response.status_code, response.headers, unpacking(response))
                 response.stream = self.stream_type(response, attempt)
                 if response.status_code < 400:
                     return response

@@ -125,6 +125,7 @@ _INSTRUMENT_DEFINITIONS = {
     "worker_lost": "The process that ran the trial ended before it reported.",
     "interrupted": "The session was stopped while the trial ran.",
     "budget_spent": "The trial used up its own budget, or its case's, and made no further call.",
+    "replay_missing": "The recording that answers in the provider's place has no answer to a request.",
 }
 
 INSTRUMENT_OUTCOMES: dict[str, Outcome] = {

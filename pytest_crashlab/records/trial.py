@@ -45,6 +45,9 @@ class TrialRow(NamedTuple):
     What begins with ``judge_`` is what the judges used, apart from all of this, None where none was asked:
     ``judge_calls`` attempts at requests, ``judge_s`` seconds of those that were answered; ``judge_voted``
     judgements in which two votes or more could be read, and ``judge_split`` those in which they disagreed.
+
+    ``replayed`` True where answers of a provider came from a recording, so that the trial repeats another
+    one and ``run_duration`` is not known; None elsewhere.
     """
 
     case: str
@@ -84,6 +87,7 @@ class TrialRow(NamedTuple):
     judge_models: str | None = None
     judge_voted: int | None = None
     judge_split: int | None = None
+    replayed: bool | None = None
 
     @property
     def decision(self) -> Decision | None:

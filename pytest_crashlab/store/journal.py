@@ -203,6 +203,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "judge_models": (str,),
     "judge_voted": (int,),
     "judge_split": (int,),
+    "replayed": (bool,),
 }
 _NEEDED = {"case", "trial", "start", "duration"}
 

@@ -231,6 +231,7 @@ def trial_columns() -> dict[str, pl.DataType]:
         **_usage_columns(),
         **_prompt_columns(),
         **_judge_use_columns(),
+        **_replay_columns(),
     }
 
 
@@ -247,6 +248,7 @@ def later_columns(table: str) -> frozenset[str]:
                 **_usage_columns(),
                 **_prompt_columns(),
                 **_judge_use_columns(),
+                **_replay_columns(),
             },
             "checks": {**_judge_columns(), **_measured_columns()},
         }[table]
@@ -284,6 +286,12 @@ def _judge_use_columns() -> dict[str, pl.DataType]:
         "judge_voted": pl.Int64(),
         "judge_split": pl.Int64(),
     }
+
+
+def _replay_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {"replayed": pl.Boolean()}
 
 
 def _phase_columns() -> dict[str, pl.DataType]:

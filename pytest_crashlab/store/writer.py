@@ -195,6 +195,7 @@ def seal_run(
         "counts": counts,
         "outcomes": count_outcomes(tables.trials),
         "models": models_of(tables.trials),
+        "replayed": before.replayed or bool(tables.trials["replayed"].any()),
         "case_ids": tables.cases["case"].to_list(),
         "planned_cases": tables.cases.height,
         "total_cases": max(before.total_cases, tables.cases.height),
