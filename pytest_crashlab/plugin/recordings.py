@@ -124,7 +124,7 @@ class Recordings:
         if self._record is None:
             return
         path = self._record / tapes.file_name(case, trial)
-        write_whole(path, tapes.tape_bytes(self._redactor(case), trial, tape.exchanges))
+        write_whole(path, tapes.tape_bytes(self._redactor(case), trial, tape.close()))
 
     def replay(self, case: str, trial: int) -> Replay | None:
         """The recorded answers of a trial, where it is replayed."""

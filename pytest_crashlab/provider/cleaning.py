@@ -20,7 +20,7 @@ _BOUNDARY = re.compile(rb"boundary=\"?([^\";,\s]+)")
 _SECRET_PARAMETERS = frozenset(
     {"key", "sig", "signature", "token", "code", "x-amz-signature", "x-goog-signature"}
 )
-_SECRET_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie")
+_KEY_HEADERS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 class Cleaner:
@@ -92,11 +92,12 @@ def _names_a_secret(key: str) -> bool:
 def secret_values(headers: Any) -> list[str]:
     """The keys and cookies that a request is sent with."""
     found = []
-    for name in _SECRET_HEADERS:
+    for name in _KEY_HEADERS:
         given = headers.get(name)
         if given:
             found += [given, given.rpartition(" ")[2]]
-    return found
+    cookies = headers.get("cookie") or ""
+    return found + [cookie.partition("=")[2].strip() for cookie in cookies.split(";")]
 
 
 def as_text(content: bytes) -> str | None:

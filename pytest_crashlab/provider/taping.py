@@ -38,23 +38,26 @@ class Tape:
     def __init__(self, redactor: Callable[[str], str]) -> None:
         self.redactor = redactor
         self._lock = threading.Lock()
-        self._begun = 0
+        self._begun: list[_Taking] = []
         self._exchanges: list[Exchange] = []
 
-    def begin(self) -> int:
+    def begin(self, taking: _Taking) -> int:
         """The number of a request that is about to be sent."""
         with self._lock:
-            self._begun += 1
-            return self._begun
+            self._begun.append(taking)
+            return len(self._begun)
 
     def end(self, exchange: Exchange) -> None:
         """Keep an exchange that is over."""
         with self._lock:
             self._exchanges.append(exchange)
 
-    @property
-    def exchanges(self) -> list[Exchange]:
-        """Those that are over."""
+    def close(self) -> list[Exchange]:
+        """All exchanges; those that are not over by now were left, such as a stream that nobody read."""
+        with self._lock:
+            begun = list(self._begun)
+        for taking in begun:
+            taking.end()
         with self._lock:
             return list(self._exchanges)
 
@@ -66,12 +69,12 @@ class _Taking:
         self._tape = tape
         self._asked = asked
         self._cleaner = cleaner
-        self._number = tape.begin()
         self._response: Any = None
         self._unpack: Callable[[bytes], bytes] | None = None
         self._headers: dict[str, str] = {}
         self._chunks: list[bytes] = []
         self._over = False
+        self._number = tape.begin(self)
 
     def answered(self, response: Any) -> None:
         """The head of the answer is there."""

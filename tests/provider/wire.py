@@ -165,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        fault, _, path = self.path.removeprefix("/").partition("/")
+        fault, _, path = self.path.partition("?")[0].removeprefix("/").partition("/")
         api = path.removeprefix("v1/")
         self.server.seen[fault] += 1
         name, _, times = fault.partition("-")

@@ -53,7 +53,11 @@ rows = st.builds(
     start=numbers,
     duration=numbers,
     **dict.fromkeys(
-        ["t", "horizon", "run_duration", "prepare_s", "verify_s", "record_s", "cost_usd"], st.none() | numbers
+        [
+            *("t", "horizon", "run_duration", "prepare_s", "verify_s", "record_s", "cost_usd"),
+            *("judge_s", "judge_cost_usd"),
+        ],
+        st.none() | numbers,
     ),
     worker=texts,
     message=st.none() | texts,

@@ -99,6 +99,7 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         judge_models="openai:strict",
         judge_voted=1,
         judge_split=0,
+        replayed=True,
     )
     checks = [
         CheckRow(name="amount", required=True, ok=True, why="read", site="t.py:9", kind="code"),
@@ -153,7 +154,9 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "judge_models": "openai:strict",
         "judge_voted": 1,
         "judge_split": 0,
+        "replayed": True,
     }
+    assert sealed.manifest.replayed
     unmeasured = (None,) * 4  # judge, value, at_least, at_most
     assert sealed.checks.rows() == [
         ("t.py::test_a", 1, 1, "amount", True, True, "read", "t.py:9", *unmeasured, "code", None, None),
