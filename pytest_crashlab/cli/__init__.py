@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VERBS = (
     *("runs", "view", "diff", "inspect", "history", "outcomes"),
     *("gate", "plan", "baseline"),
-    *("amend", "import", "recover", "cancel", "delete", "doctor", "completion"),
+    *("amend", "import", "recover", "cancel", "delete", "doctor", "schema", "completion"),
 )
 USAGE, CONFLICT, INTERRUPTED = 4, 1, 130
 
