@@ -215,8 +215,10 @@ class Bound:
         )
         attempt = self._wire.attempt(asked, 1, 0.0)
         told = HandCall()
+        watch = self._ledger.watch
         try:
-            yield told
+            with contextlib.nullcontext() if watch is None else watch.aside():
+                yield told
         except BaseException as error:
             attempt.failed_by_hand(error)
             raise
@@ -226,6 +228,17 @@ class Bound:
         attempt.told_by_hand(
             model=told.model, finish=told.finish, request_id=told.request_id, tokens=told.known, cost=cost
         )
+
+    def otel(self, tracer_provider: Any | None = None) -> contextlib.AbstractContextManager[None]:
+        """Record the calls of an agent that brings its own client, from OpenTelemetry's GenAI spans.
+
+        ``with provider.otel(): run_agent()``; ``tracer_provider`` the one that the instrumentation uses,
+        None for the active one. Spans that start in the block count. Nothing here holds a call back.
+        """
+        from pytest_crashlab.provider.otel import Listener
+
+        self._before_a_call()
+        return self._ledger.watched(Listener).listen(tracer_provider, self._role, self.binding.provider)
 
     @property
     def calls(self) -> list[Call]:
@@ -240,6 +253,8 @@ class Bound:
         return totals(self.calls, still_open=self._ledger.open(self._role))
 
     def close(self) -> None:
-        """Close the sync clients that were handed out."""
+        """Close the sync clients that were handed out, and listen to no more spans."""
         for made in self._to_close:
             made.close()
+        if self._ledger.watch is not None:
+            self._ledger.watch.close()

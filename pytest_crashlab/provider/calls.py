@@ -9,20 +9,35 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.provider.base import Basis, Role
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_crashlab.provider.base import Call
+    from pytest_crashlab.provider.otel import Listener
 
 LARGEST = 2**18  # bytes of a request, and of an answer, that are kept to look at
 
 
 class Ledger:
-    """Numbers the calls of a trial as they begin and keeps them as they end."""
+    """Numbers the calls of a trial as they begin and keeps them as they end.
+
+    ``watch`` what sees further calls, in spans. Numbers of calls that were seen twice are left out.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.watch: Listener | None = None
+        self._lock = threading.RLock()  # the garbage collector may end a span, anywhere
         self._calls: list[Call] = []
         self._contents: dict[int, tuple[bytes, bytes]] = {}
         self._begun: list[Role] = []
         self._requests = 0
+        self._last = 0
+
+    def watched(self, make: Callable[[Ledger], Listener]) -> Listener:
+        """What sees further calls of the trial; made by the first who asks."""
+        with self._lock:
+            if self.watch is None:
+                self.watch = make(self)
+            return self.watch
 
     def begin_request(self) -> int:
         """The number of a request, for all of its attempts."""
@@ -32,15 +47,29 @@ class Ledger:
 
     def begin_call(self, role: Role = Role.TARGET) -> int:
         """The number of an attempt that is about to be made."""
+        number = self.next_number()
         with self._lock:
             self._begun.append(role)
-            return len(self._begun)
+        if self.watch is not None:
+            self.watch.call_begins(number)
+        return number
+
+    def next_number(self) -> int:
+        """A number for a call that begins now."""
+        with self._lock:
+            self._last += 1
+            return self._last
 
     def end_call(self, call: Call, *, sent: bytes = b"", received: bytes = b"") -> None:
         """Keep a call that is over, with as much of what went over the wire as can be kept."""
+        self.keep(call.number, sent, received)
         with self._lock:
             self._calls.append(call)
-            self._contents[call.number] = (sent[:LARGEST], received[:LARGEST])
+
+    def keep(self, number: int, sent: bytes, received: bytes) -> None:
+        """Keep what call ``number`` sent and received."""
+        with self._lock:
+            self._contents[number] = (sent[:LARGEST], received[:LARGEST])
 
     def contents(self, number: int) -> tuple[bytes, bytes]:
         """What call ``number`` sent and received."""
@@ -51,12 +80,15 @@ class Ledger:
         """Those that are over, in the order in which they began."""
         with self._lock:
             found = list(self._calls)
+        if self.watch is not None:
+            found += self.watch.calls(found)
         return sorted((c for c in found if role is None or c.role is role), key=lambda call: call.number)
 
     def open(self, role: Role) -> int:
         """How many calls of ``role`` have begun and are not over."""
         with self._lock:
-            return self._begun.count(role) - sum(call.role is role for call in self._calls)
+            still_open = self._begun.count(role) - sum(call.role is role for call in self._calls)
+        return still_open if self.watch is None else still_open + self.watch.open(role)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

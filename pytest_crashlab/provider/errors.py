@@ -83,6 +83,14 @@ def label_of_status(status: int | None, fault: Mapping[str, Any]) -> str | None:
     return _BY_STATUS.get(status, ERROR)
 
 
+def label_of_words(fault: Mapping[str, Any]) -> str | None:
+    """The label by code and type alone, where one of them is known; else None."""
+    words = {str(fault[key]) for key in ("code", "type") if fault.get(key) is not None}
+    if words & (_OF_THE_SYSTEM | _QUOTA_WORDS | _BY_WORD.keys()):
+        return label_of_status(None, {key: fault[key] for key in ("code", "type") if key in fault})
+    return None
+
+
 def fault_of(body: object) -> dict[str, Any]:
     """Code, type and message of an error's body, whatever it is wrapped in."""
     found: dict[str, Any] = {}

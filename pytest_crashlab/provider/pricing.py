@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pytest_crashlab.provider.base import Call
 
 _PACKAGE = "genai_prices"
+# Names of OpenTelemetry's convention that the list does not know.
+_NAMED = {"x_ai": "x-ai", "gcp.gen_ai": "google"}
 
 
 @cache
@@ -60,7 +62,10 @@ def _usd(call: Call, model: str) -> float | None:
     when = datetime.fromtimestamp(call.start, UTC)
     try:
         found = prices.calc_price(
-            usage, model_ref=model, provider_id=call.provider, genai_request_timestamp=when
+            usage,
+            model_ref=model,
+            provider_id=_NAMED.get(call.provider, call.provider),
+            genai_request_timestamp=when,
         )
     except (LookupError, ValueError):
         return None
