@@ -126,6 +126,7 @@ def test_a_span_is_a_call_with_all_that_it_says(agent, bound):
         "finish": "stop",
         "charged": True,
         "streamed": True,
+        "replayed": False,
     }
     assert bound._ledger.contents(1) == (b"France?", b"Paris")
     usage = bound.usage
