@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # More attempts of one trial than this would be a bug of the session, not a fact worth counting.
 _MOST_ATTEMPTS = 255
+UNKNOWN_WORKER = "unknown"  # xdist says which tests have begun, and not where
 
 
 class Recorder:
@@ -45,11 +46,20 @@ class Recorder:
         self._count(numbered)
         return numbered
 
-    def lost(self, case: str, trial: int, worker: str, message: str) -> TrialRow | None:
+    def lost(self, case: str, trial: int, worker: str, message: str, *, began: float) -> TrialRow | None:
         """Record that the process which ran a trial is gone; None when its row had come in already."""
         if self._last_of_worker.get(worker) == (case, trial):
             return None
-        outcome = INSTRUMENT_OUTCOMES["worker_lost"]
+        return self._unreported("worker_lost", case, trial, worker, message, began=began)
+
+    def left(self, case: str, trial: int, message: str, *, began: float) -> TrialRow:
+        """Record that the session was stopped while another process ran a trial."""
+        return self._unreported("interrupted", case, trial, UNKNOWN_WORKER, message, began=began)
+
+    def _unreported(
+        self, label: str, case: str, trial: int, worker: str, message: str, *, began: float
+    ) -> TrialRow:
+        outcome = INSTRUMENT_OUTCOMES[label]
         row = self._number(
             TrialRow(
                 case=case,
@@ -58,8 +68,8 @@ class Recorder:
                 kind=outcome.kind,
                 infra_healthy=False,
                 target_completed=False,
-                start=time(),
-                duration=0.0,
+                start=began,
+                duration=max(time() - began, 0.0),
                 worker=worker,
                 message=message,
             )

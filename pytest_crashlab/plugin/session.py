@@ -345,12 +345,23 @@ class RunSession:
         if recorded is not None:
             self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
 
-    def worker_lost(self, case: str, trial: int, worker: str, report: pytest.TestReport) -> None:
+    def left(self, case: str, trial: int, began: float) -> None:
+        """The session was stopped while a worker ran a trial, of which nothing was heard any more."""
+        if self.recorder is None:
+            return
+        message = "the session was stopped while this trial ran"
+        recorded = self._guarded(self.recorder.left, case, trial, message, began=began)
+        if recorded is not None:
+            self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
+
+    def worker_lost(
+        self, case: str, trial: int, worker: str, report: pytest.TestReport, began: float
+    ) -> None:
         """A worker died in a trial: an undecided row, and no failure of the session if gated."""
         if self.recorder is None:
             return
         message = f"worker {worker} ended while it ran this trial"
-        recorded = self._guarded(self.recorder.lost, case, trial, worker, message)
+        recorded = self._guarded(self.recorder.lost, case, trial, worker, message, began=began)
         if recorded is not None:
             self.config.hook.pytest_crashlab_trial_recorded(row=recorded)
         cases = [] if self.selection is None else self.selection.cases

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from time import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -76,6 +77,7 @@ class ControllerHooks:
     def __init__(self, session: RunSession) -> None:
         self._session = session
         self._grouped = is_grouped(session.config)
+        self._running: dict[str, float] = {}  # node id of a test that a worker runs, and since when
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config) -> rounds.RoundScheduling | None:
@@ -93,9 +95,15 @@ class ControllerHooks:
         """Learn what is planned from the ids, before the first report brings the plan itself."""
         self._session.planned_by_ids([str(i) for i in ids])
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A worker begins a test."""
+        self._running[nodeid] = time()
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Make ids the same with and without groups, before anybody shows or keeps them."""
+        if report.when == "teardown":  # the report that brings the row
+            self._running.pop(report.nodeid, None)
         if self._grouped:
             without_group(report)
 
@@ -104,7 +112,17 @@ class ControllerHooks:
         """A worker died while it ran ``crashitem``: say so in the run and keep the gate judging."""
         case, trial = case_id_of(str(crashitem), grouped=self._grouped)
         node: Any = getattr(report, "node", None)
-        self._session.worker_lost(case, trial or 1, str(node.gateway.id), report)
+        began = self._running.pop(str(crashitem), None) or time()
+        self._session.worker_lost(case, trial or 1, str(node.gateway.id), report, began)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Name the trials that the workers ran when the session was stopped."""
+        if session.exitstatus != pytest.ExitCode.INTERRUPTED:
+            return
+        for nodeid, began in self._running.items():
+            case, trial = case_id_of(nodeid, grouped=self._grouped)
+            if trial is not None:
+                self._session.left(case, trial, began)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

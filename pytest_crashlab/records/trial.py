@@ -34,10 +34,10 @@ class TrialRow(NamedTuple):
     from set-up to the end of tear-down; ``run_duration`` seconds the target itself took, None where
     it never ran; ``prepare_s``, ``verify_s`` and ``record_s`` seconds of the other phases, one after the
     other around it, None where one never began or is not apart from another; ``worker`` the process
-    ("main", "gw0"); ``site`` file:line that assigned the outcome; ``message`` one line, at most 300
-    characters; ``record_error`` what failed in tear-down beside an outcome that stands. ``tokens_in``,
-    ``tokens_out`` and ``cost_usd`` (US dollars) are what the target used, without what a judge did, None
-    where that was not measured, never 0 for it;
+    ("main", "gw0"; "unknown" where nobody could say); ``site`` file:line that assigned the outcome;
+    ``message`` one line, at most 300 characters; ``record_error`` what failed in tear-down beside an outcome
+    that stands. ``tokens_in``, ``tokens_out`` and ``cost_usd`` (US dollars) are what the target used, without
+    what a judge did, None where that was not measured, never 0 for it;
     ``cost_basis`` "billed" or "estimated", None without a cost; ``prompt`` the prompts that it said it
     used (NAME@VERSION, commas between), None where it said nothing; ``models`` those that answered the
     target (PROVIDER:MODEL, commas between), None where no call was seen.

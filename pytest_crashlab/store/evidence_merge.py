@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.records.outcome import INSTRUMENT_OUTCOMES
 from pytest_crashlab.store.evidence_writer import FORMAT, LOG_GLOB, moment
 
 if TYPE_CHECKING:
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.store.layout import RunPaths
 
-_LOST = INSTRUMENT_OUTCOMES["worker_lost"].label
+# Told by a process that did not run the trial, so that its moment is not the one of the evidence.
+_TOLD_BY_OTHERS = frozenset({"worker_lost", "interrupted"})
 
 
 def merge_evidence(run: RunPaths, trials: pl.DataFrame) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class _Attempts:
         self._lost: dict[tuple[str, int], int] = {}
         for case, trial, attempt, start, outcome in trials.select(columns).iter_rows():
             self._by_start[case, trial, moment(start)] = attempt
-            if outcome == _LOST:
+            if outcome in _TOLD_BY_OTHERS:
                 self._lost[case, trial] = attempt
 
     def find(self, case: str, trial: int, start: int) -> int | None:

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from pytest_crashlab.records.run import RunStatus
@@ -106,7 +107,7 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_a_session_that_is_told_to_stop_is_sealed_as_cancelled(suite: Suite, stop: signal.Signals) -> None:
-    """What was reported stays; the trial that ran is named where this process ran it."""
+    """What was reported stays, and the trial that ran is named, wherever it ran."""
     suite.files(test_it=WAITING)
     process = launch(suite, WAIT="runs")
     wait_for(suite.root / "runs", process)
@@ -117,7 +118,10 @@ def test_a_session_that_is_told_to_stop_is_sealed_as_cancelled(suite: Suite, sto
     assert suite.runs()[0].status == RunStatus.CANCELLED
     assert promotable(suite.runs()[0]) != []
     found = labels(suite)
-    assert found.pop((1, 2), None) == ("interrupted" if suite.workers == "-n0" else None)
+    assert found.pop((1, 2), None) == "interrupted"
+    row = suite.last().trials.filter(pl.col("outcome") == "interrupted").row(0, named=True)
+    assert row["worker"] == ("main" if suite.workers == "-n0" else "unknown")
+    assert row["duration"] > 0
     assert set(found.values()) == {"passed"}
     assert len(found) < 8
 
@@ -133,7 +137,7 @@ def test_ctrl_c_at_a_terminal_reaches_the_workers_too(pytester: pytest.Pytester)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 2, said
     assert suite.runs()[0].status == RunStatus.CANCELLED
-    assert labels(suite).get((1, 2)) in (None, "worker_lost", "interrupted")
+    assert labels(suite).get((1, 2)) in ("worker_lost", "interrupted")
 
 
 @pytest.mark.parametrize("pause", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
@@ -222,7 +226,7 @@ def test_a_worker_dies_in_a_trial(
     found = labels(suite)
     if trouble == "interrupt":
         assert suite.runs()[0].status in (RunStatus.CANCELLED, RunStatus.COMPLETED)
-        assert found.get((1, 2)) in ("worker_lost", "interrupted", None)
+        assert found.get((1, 2)) in ("worker_lost", "interrupted")
         return
     assert suite.runs()[0].status == RunStatus.COMPLETED
     assert found.pop((1, 2)) == "worker_lost"
@@ -246,9 +250,11 @@ def test_trials_that_never_ran_are_missing_and_no_pass(
     suite.files(test_it=TROUBLED)
     monkeypatch.setenv("TROUBLE", "os-exit")
     result = suite.run("--trials=3", *options, *gate)
-    assert result.ret in (1, 2, 10), result.stdout.str()
     counts = suite.runs()[0].counts
     assert counts is not None
+    # The worker that is left may have run all that is left: then the threshold is met.
+    allowed = (0, 1, 2, 10) if gate and not counts["missing"] else (1, 2, 10)
+    assert result.ret in allowed, result.stdout.str()
     assert counts["planned"] == 9
     assert counts["missing"] > 0 or suite.runs()[0].status == RunStatus.COMPLETED
     assert counts["passed"] + counts["failed"] + counts["undecided"] + counts["missing"] == 9
