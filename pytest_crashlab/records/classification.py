@@ -11,6 +11,14 @@ BUILTIN_EXCEPTIONS: dict[str, str] = {
     # A status is an answer of the service: the test decides what it means.
     "urllib.error.HTTPError": "",
     "requests.exceptions.HTTPError": "",
+    # The request could not be made at all: whoever wrote it did, and no network was asked.
+    "httpx.UnsupportedProtocol": "",
+    "httpx.LocalProtocolError": "",
+    "httpx2.UnsupportedProtocol": "",
+    "httpx2.LocalProtocolError": "",
+    "httpcore.LocalProtocolError": "",
+    "httpcore2.LocalProtocolError": "",
+    "urllib3.exceptions.LocationValueError": "",
     "builtins.ConnectionError": "network_error",
     "builtins.TimeoutError": "network_error",
     "socket.gaierror": "network_error",
