@@ -135,6 +135,23 @@ def test_the_page_has_the_commands_that_are_run():
     assert len(commands()) >= 9
 
 
+def test_the_scripts_of_the_workflows_are_shell():
+    """Each step's script, where GitHub has put in what stands in double braces."""
+    yaml = pytest.importorskip("yaml")
+    blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    pages = [yaml.safe_load(block) for block in blocks]
+    lists = [page for page in pages if isinstance(page, list)]
+    for page in pages:
+        if isinstance(page, dict):
+            lists += [job["steps"] for job in page.get("jobs", {}).values()]
+    scripts = [step["run"] for steps in lists for step in steps if "run" in step]
+    assert len(scripts) >= 6
+    for script in scripts:
+        assert "${{" not in script  # what others may choose comes by the environment
+        done = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), script
+
+
 # One process runs all, and imports what judges a run once.
 DRIVER = """
 import json, sys
