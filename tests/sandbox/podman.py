@@ -6,13 +6,11 @@ import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 IMAGE = "localhost/crashlab-test:1"
 _SETTINGS = """
@@ -43,7 +41,15 @@ def service(folder: Path):
     """A running service; yields the address for ``DOCKER_HOST``, and ends with all that it keeps."""
     (folder / "containers.conf").write_text(_SETTINGS)
     environment = os.environ | {"CONTAINERS_CONF": str(folder / "containers.conf")}
-    podman = ["podman", "--root", str(folder / "root"), "--runroot", str(folder / "run")]
+    run = Path(tempfile.mkdtemp(prefix="pod-", dir="/tmp"))  # podman refuses one of more than 50 characters
+    podman = ["podman", "--root", str(folder / "root"), "--runroot", str(run)]
+    try:
+        yield from _serve(folder, podman, environment)
+    finally:
+        shutil.rmtree(run, ignore_errors=True)
+
+
+def _serve(folder: Path, podman: list[str], environment: dict[str, str]):
     made = subprocess.run(
         [*podman, "import", str(_image(folder)), IMAGE],
         env=environment,
