@@ -27,7 +27,7 @@ def numbers(args: argparse.Namespace) -> tuple[int | None, int | None]:
         "--trial": args.trial is not None,
         "--beside": args.beside is not None,
         "--no-words": args.no_words,
-        "--look": args.look,
+        "--look": args.look and args.copy is None,
     }
     if args.case is None and any(given.values()):
         flag = next(name for name, is_given in given.items() if is_given)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_crashlab.cli import add_store, cases, looks, lookup, numbers, output
-from pytest_crashlab.compare.sentences import count
+from pytest_crashlab.cli import add_store, cases, copying, looks, lookup, numbers, output
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.records.dataset import are_same_split, shares_dataset
 from pytest_crashlab.report.difference import SHOWN, diff_view
@@ -49,7 +49,10 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         help="only cases with a trial that failed as this: a failure class, or an outcome's label",
     )
     parser.add_argument(
-        "--copy", metavar="FILE", help="write the ids of these cases to FILE: 'pytest @FILE' runs them"
+        "--copy",
+        metavar="FILE",
+        help="write the ids of these cases to FILE: 'pytest @FILE' runs them; to FILE.jsonl their inputs and "
+        "what was expected, as a data set",
     )
     parser.add_argument("--limit", type=int, default=_DEFAULT_LIMIT, metavar="N", help="at most N (0: all)")
     parser.add_argument("--method", choices=["mid-p", "exact", "normal"], help="(as recorded)")
@@ -63,7 +66,9 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     parser.add_argument("--trial", metavar="N", help="with --case: only trial N of B")
     parser.add_argument("--beside", metavar="N", help="with --case: beside trial N of A, not the same number")
     parser.add_argument("--no-words", action="store_true", help="with --case: texts whole, no words marked")
-    parser.add_argument("--look", action="store_true", help="with --case: of a holdout too, and count it")
+    parser.add_argument(
+        "--look", action="store_true", help="with --case or --copy: of a holdout too, and count it"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     add_store(parser)
     parser.set_defaults(run=run)
@@ -102,20 +107,25 @@ def run(args: argparse.Namespace) -> int:
     show = args.show or ("worse" if comparison.word is Word.REGRESSED else "moved")
     limit = args.limit if args.limit > 0 else None
     _, gate = judge(candidate, comparison)
-    view = diff_view(
+    listed = partial(
+        diff_view,
         baseline,
         candidate,
         comparison,
         gate,
         show=show,
-        limit=limit if args.case is None else None,
         failure_class=args.failure_class,
         baseline_line=line,
         gate_options=_gate_options(args, baseline.manifest),
     )
+    view = listed(limit=limit if args.case is None else None)
     if args.case is not None:
         return cases.show(args, store, (baseline, candidate), view, numbers_of_case)
-    copied = None if args.copy is None else _copy(Path(args.copy), [case.case for case in view.cases])
+    copied = None
+    if args.copy is not None:
+        names = [case.case for case in listed(limit=None).cases]  # also those that the page has no room for
+        runs = ((args.candidate, candidate), (args.baseline, baseline))
+        copied = copying.copy(Path(args.copy), names, store, runs, look=args.look)
     if args.json:
         output.write(f"{dumps(diff_json(view))}\n")
         return 0
@@ -124,19 +134,6 @@ def run(args: argparse.Namespace) -> int:
     if copied is not None:
         output.line(copied)
     return 0
-
-
-def _copy(path: Path, cases: list[str]) -> str:
-    """Write ids to a file that pytest reads its arguments from; return what was written, in a sentence."""
-    if not cases:
-        raise UsageError(f"There is no case to copy, so {path} is not written; ask for others with --show.")
-    try:
-        path.write_text("".join(f"{case}\n" for case in cases), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror or error}); name another file."
-        ) from error
-    return f"{count(len(cases), 'case')} copied; 'pytest @{path}' runs them."
 
 
 def _gate_options(args: argparse.Namespace, baseline: Manifest) -> tuple[str, ...]:

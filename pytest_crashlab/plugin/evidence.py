@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_crashlab.errors import StoreError
+from pytest_crashlab.plugin.datasets import ROW
 from pytest_crashlab.plugin.evidence_values import Finish, plain
 from pytest_crashlab.plugin.keys import TRIAL_KEY
 from pytest_crashlab.plugin.lifecycle import STATE_KEY
 from pytest_crashlab.plugin.redacting import redactor_of
 from pytest_crashlab.plugin.tracebacks import Tracebacks
+from pytest_crashlab.records.dataset import Row
 from pytest_crashlab.records.outcome import Kind
 from pytest_crashlab.store.evidence_writer import EvidenceWriter
 
@@ -86,11 +88,7 @@ class EvidenceHooks:
         if failures:
             document["exceptions"] = [finish.value(failure) for failure in failures]
         attachments = of_trial.pop("attachments", None)
-        if "input" not in of_trial:
-            parameters = _parameters(item)
-            if parameters:
-                document["input"] = finish.value(parameters)
-        document.update(finish.value(of_trial))
+        document.update(finish.value({**_asked(item), **of_trial}))
         if report.sections:
             document["captured"] = [
                 {"name": redactor(name), "text": finish.both_ends(text)} for name, text in report.sections
@@ -137,9 +135,17 @@ def _of_trial(trial: Trial) -> dict[str, Any]:
     return found
 
 
-def _parameters(item: pytest.Item) -> dict[str, Any]:
+def _asked(item: pytest.Item) -> dict[str, Any]:
+    """What the case asks, where the author does not say it: a data set's row, other parameters by name."""
     callspec: Any = getattr(item, "callspec", None)
-    return {} if callspec is None else {str(name): plain(value) for name, value in callspec.params.items()}
+    given: dict[str, Any] = {} if callspec is None else dict(callspec.params)
+    row = given.get(ROW)
+    if not isinstance(row, Row):
+        return {"input": {str(name): plain(value) for name, value in given.items()}} if given else {}
+    others = {str(name): plain(value) for name, value in given.items() if name != ROW}
+    asked = plain(row.input)
+    found = {"input": {ROW: asked, **others} if others else asked}
+    return found if row.expected is None else {**found, "expected": plain(row.expected)}
 
 
 def _finished(entry: dict[str, Any], finish: Finish) -> dict[str, Any]:
