@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.caching import cache_notes
 from pytest_crashlab.compare.clusters import failure_cluster
 from pytest_crashlab.compare.sentences import count, several
 from pytest_crashlab.compare.usage import usage_rows
@@ -35,6 +36,7 @@ def anomalies(run: StoredRun, *, scanned: bool = False) -> tuple[Note, ...]:
     return (
         *_clustered(run, deciding, scanned=scanned),
         *_replayed(run),
+        *cache_notes(run),
         *_early_limits(deciding),
         *_one_label(deciding),
         *_judges(run),

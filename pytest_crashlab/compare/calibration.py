@@ -74,6 +74,7 @@ def _is_usable(manifest: Manifest, candidate: Manifest) -> bool:
     return (
         manifest.status is RunStatus.COMPLETED
         and not manifest.replayed
+        and not manifest.cached
         and manifest.created <= candidate.created
         and manifest.target_digest is not None
         and manifest.evaluation_digest is not None

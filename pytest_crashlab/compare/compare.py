@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare import blockers, sentences
+from pytest_crashlab.compare.caching import cache_blockers
 from pytest_crashlab.compare.claims import are_interleaved, claim_of, share_seeds
 from pytest_crashlab.compare.counts import count_cases
 from pytest_crashlab.compare.deltas import all_deltas
@@ -84,6 +85,7 @@ def compare_runs(
         pairing, trials = _by_trials(baseline, candidate, pairing)
     reasons = [
         *blockers.manifest_blockers(baseline.manifest, candidate.manifest, split=options.split),
+        *cache_blockers(baseline, candidate),
         *label_blockers(baseline, candidate),
         *blockers.undecided_blockers(a, b),
         *blockers.pairing_blockers(

@@ -22,7 +22,7 @@ from pytest_crashlab.plugin.process import worker_name
 from pytest_crashlab.plugin.recordings import Recordings
 from pytest_crashlab.plugin.redacting import without_secrets
 from pytest_crashlab.plugin.settings import Settings
-from pytest_crashlab.provider import pricing
+from pytest_crashlab.provider import pricing, repeats
 from pytest_crashlab.provider.base import DEFAULT_NAME, Binding, Role, is_spec, parse_binding
 from pytest_crashlab.provider.bound import Bound
 from pytest_crashlab.provider.calls import Ledger, totals
@@ -146,7 +146,7 @@ class Models:
     def columns(self) -> dict[str, Any]:
         """What the trial's row says of the target's calls and, apart from them, of the judges'."""
         replayed = {} if self.replay is None or not self.replay.asked else {"replayed": True}
-        return {**self._of_target(), **self._of_judges(), **replayed}
+        return {**self._of_target(), **self._of_judges(), **replayed, **self._of_answers()}
 
     def _of_target(self) -> dict[str, Any]:
         used, models = self._used(Role.TARGET)
@@ -175,6 +175,15 @@ class Models:
             "judge_voted": len(self._disagreed),
             "judge_split": sum(self._disagreed),
         }
+
+    def _of_answers(self) -> dict[str, Any]:
+        """What answers are known by when they come again; whether a cache is seen in this trial alone."""
+        calls = self.ledger.calls()
+        keys = repeats.kept(calls)
+        cached = repeats.cached_within(calls)
+        if not keys and not cached:
+            return {}
+        return {"answers": " ".join(keys) or None, "cached": cached}
 
     def _used(self, role: Role) -> tuple[Totals | None, str]:
         found = self.ledger.calls(role)

@@ -23,6 +23,8 @@ class Reading:
 
     ``understood`` it has a known shape; ``ended`` it says that it is whole; ``empty`` it says nothing and
     nothing was worked for; ``billed`` US dollars, as the answer names them; ``fault`` the error in it.
+    ``id`` the provider's own and ``created`` when it was made, as the provider has it; ``computed`` it is no
+    model's text, and the same each time.
     """
 
     understood: bool = False
@@ -33,6 +35,9 @@ class Reading:
     tokens: Tokens = NO_TOKENS
     billed: float | None = None
     fault: Mapping[str, Any] | None = None
+    id: str | None = None
+    created: float | str | None = None
+    computed: bool = False
 
 
 def read_answer(body: object) -> Reading:
@@ -42,6 +47,7 @@ def read_answer(body: object) -> Reading:
     if isinstance(body.get("error"), Mapping):
         return Reading(understood=True, ended=True, fault=body["error"])
     reading = Reading(understood=True, ended=True, model=_text(body.get("model")), billed=_billed(body))
+    _read_own(reading, body)
     if body.get("object") == "response":
         _read_response(reading, body)
     elif body.get("type") == "message":
@@ -53,6 +59,7 @@ def read_answer(body: object) -> Reading:
         reading.empty = not body["choices"]
     elif isinstance(body.get("data"), list) and isinstance(body.get("usage"), Mapping):
         reading.tokens = Tokens(input=_count(body["usage"].get("prompt_tokens")), output=0)
+        reading.computed = True
     else:
         return Reading()
     return reading
@@ -93,10 +100,12 @@ def _read_event(reading: Reading, event: Mapping[str, Any]) -> None:
         reading.understood = reading.ended = True
         answer = event.get("response") or {}
         reading.model = _text(answer.get("model"))
+        _read_own(reading, answer)
         _read_response(reading, answer)
     elif kind == "message_start":
         reading.understood = True
         reading.model = _text((event.get("message") or {}).get("model"))
+        _read_own(reading, event.get("message") or {})
         _read_message(reading, event.get("message") or {})
         reading.empty = False
     elif kind == "message_delta":
@@ -106,11 +115,21 @@ def _read_event(reading: Reading, event: Mapping[str, Any]) -> None:
     elif isinstance(event.get("choices"), list):
         reading.understood = True
         reading.model = reading.model or _text(event.get("model"))
+        _read_own(reading, event)
         reading.billed = _billed(event) if reading.billed is None else reading.billed
         _read_chat(reading, event)
         reading.ended = reading.ended or reading.finish is not None
     elif isinstance(kind, str) and kind.startswith("response."):
         reading.understood = True
+
+
+def _read_own(reading: Reading, body: Mapping[str, Any]) -> None:
+    reading.id = _text(body.get("id")) or _text(body.get("responseId")) or reading.id
+    for name in ("created", "created_at", "createTime"):
+        made = body.get(name)
+        if isinstance(made, str | int | float) and not isinstance(made, bool):
+            reading.created = made
+            return
 
 
 def _read_chat(reading: Reading, body: Mapping[str, Any]) -> None:

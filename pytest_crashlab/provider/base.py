@@ -92,7 +92,9 @@ class Call:
     nothing was answered; ``finish`` the provider's word for why the model stopped; ``error`` the outcome
     label where the instrument failed; ``detail`` one line on an error; ``charged`` False where no
     provider charges for it (nothing was sent, or the answer is an error status); ``request_id`` the
-    provider's own; ``replayed`` whether the answer came from a recording: its latency is not known.
+    provider's own; ``replayed`` whether the answer came from a recording: its latency is not known;
+    ``cached`` True where a header says that a cache gave the answer; ``answer`` what it is known by when it
+    comes again, None where nothing of it is the provider's own.
     """
 
     number: int
@@ -118,6 +120,8 @@ class Call:
     request_id: str | None = None
     streamed: bool = False
     replayed: bool = False
+    cached: bool | None = None
+    answer: str | None = None
 
     def to_mapping(self) -> dict[str, Any]:
         """What is known of the call as JSON values; what is not is left out."""
@@ -135,7 +139,7 @@ class Call:
         return found
 
 
-_PLAIN = tuple(name for name in Call.__slots__ if name not in {"settings", "tokens", "cost"})
+_PLAIN = tuple(name for name in Call.__slots__ if name not in {"settings", "tokens", "cost", "answer"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,13 @@ class Bound:
         replay: Replay | None = None,
     ) -> None:
         self.binding = binding
-        sender = Sender(binding=binding, ledger=ledger, role=role, replayed=replay is not None)
+        sender = Sender(
+            binding=binding,
+            ledger=ledger,
+            role=role,
+            replayed=replay is not None,
+            scripted=playing is not None,
+        )
         self._wire = Wire(sender, seed=seed, gate=self._before_a_call, tape=tape)
         self._replay = replay
         self._gate = gate

@@ -9,7 +9,7 @@ from time import perf_counter  # bound now: a test may put another clock in its 
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.errors import InstrumentFailure
-from pytest_crashlab.provider import errors
+from pytest_crashlab.provider import errors, repeats
 from pytest_crashlab.provider.answers import Reading, read_answer, read_stream
 from pytest_crashlab.provider.base import NO_TOKENS, Basis, Binding, Call, Cost, Role, Status, Tokens
 
@@ -44,26 +44,29 @@ _UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "Unsupport
 class Sender:
     """On whose behalf requests are made, and where their calls are kept.
 
-    ``replayed``: answers come from a recording, so how long they took says nothing.
+    ``replayed``: answers come from a recording, so how long they took says nothing. ``scripted``: they were
+    written beforehand, and may well repeat each other.
     """
 
     binding: Binding
     ledger: Ledger
     role: Role = Role.TARGET
     replayed: bool = False
+    scripted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A request to a model: its number and what its body says."""
+    """A request to a model: its number and what its body says; ``told`` its address, and ids that it gave."""
 
     number: int
     model: str | None
     settings: Mapping[str, Any]
     body: bytes
+    told: bytes = b""
 
     @classmethod
-    def read(cls, number: int, body: bytes) -> Asked:
+    def read(cls, number: int, body: bytes, told: bytes = b"") -> Asked:
         """Read the body of a request."""
         said = _decoded(body)
         said = said if isinstance(said, dict) else {}
@@ -74,6 +77,7 @@ class Asked:
             settings={k: v for k, v in said.items() if k not in _CONTENT and _is_short(v)}
             | _stored_prompt(said.get("prompt")),
             body=body,
+            told=told,
         )
 
 
@@ -179,7 +183,7 @@ class Attempt:
         if request_id is not None:
             self._headers = {_REQUEST_IDS[0]: request_id}
         reading = Reading(understood=True, ended=True, model=model, finish=finish, tokens=tokens)
-        self._end(Status.OK, reading, streamed=False, cost=cost)
+        self._end(Status.OK, reading, streamed=False, cost=cost, answer=repeats.key_of_id(request_id))
 
     def failed_by_hand(self, error: BaseException) -> None:
         """The call went by outside of any transport and ended by ``error``."""
@@ -242,9 +246,22 @@ class Attempt:
         detail: str | None = None,
         charged: bool = True,
         cost: Cost | None = None,
+        answer: str | None = None,
     ) -> None:
         self._over = True
         binding, asked, replayed = self._sender.binding, self._asked, self._sender.replayed
+        request_id = next((self._headers[n] for n in _REQUEST_IDS if n in self._headers), None)
+        received = self._content()
+        is_drawn = status is Status.OK and not (replayed or self._sender.scripted or reading.computed)
+        if is_drawn and self._status is not None:
+            answer = repeats.key_of_answer(
+                reading,
+                self._headers,
+                header_id=request_id,
+                asked=(asked.told, asked.body),
+                received=received,
+                start=self._start,
+            )
         call = Call(
             number=self._number,
             request=asked.number,
@@ -266,11 +283,13 @@ class Attempt:
             tokens=reading.tokens,
             cost=cost or billed(reading.billed, reading),
             charged=charged,
-            request_id=next((self._headers[n] for n in _REQUEST_IDS if n in self._headers), None),
+            request_id=request_id,
             streamed=streamed,
             replayed=replayed,
+            cached=True if is_drawn and repeats.says_hit(self._headers) else None,
+            answer=answer,
         )
-        self._sender.ledger.end_call(call, sent=asked.body, received=self._content())
+        self._sender.ledger.end_call(call, sent=asked.body, received=received)
 
 
 def billed(usd: float | None, reading: Reading) -> Cost | None:

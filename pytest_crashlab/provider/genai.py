@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.provider import errors
+from pytest_crashlab.provider import errors, repeats
 from pytest_crashlab.provider.base import Call, Role, Status, Tokens
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ def read_call(told: Told, *, number: int, request: int, role: Role, bound_to: st
         tokens=tokens,
         charged=failure.charged or bool(tokens.input or tokens.output),
         streamed=said.get("gen_ai.request.stream") is True,
+        answer=repeats.key_of_id(response_id(said)) if failure.status is Status.OK else None,
     )
 
 

@@ -46,9 +46,11 @@ class Wire:
         self._random = random.Random(seed)
         self._gate = gate
 
-    def asked(self, body: bytes) -> Asked:
+    def asked(self, request: Any, body: bytes) -> Asked:
         """A new request."""
-        return Asked.read(self.sender.ledger.begin_request(), body)
+        ids = [value for name, value in request.headers.items() if name.lower().endswith("-id")]
+        told = b" ".join([request.url.raw_path, *(value.encode() for value in ids)])
+        return Asked.read(self.sender.ledger.begin_request(), body, told)
 
     def attempt(self, asked: Asked, number: int, waited: float) -> Attempt:
         """A new attempt at it."""
@@ -182,7 +184,7 @@ class _SyncTransport:
         request.extensions[errors.MARK] = True
         if request.method != "POST":
             return self._inner.handle_request(request)
-        asked = self._wire.asked(request.read())
+        asked = self._wire.asked(request, request.read())
         number, waited = 1, 0.0
         while True:
             attempt = self._wire.attempt(asked, number, waited)
@@ -222,7 +224,7 @@ class _AsyncTransport:
         request.extensions[errors.MARK] = True
         if request.method != "POST":
             return await self._inner.handle_async_request(request)
-        asked = self._wire.asked(await request.aread())
+        asked = self._wire.asked(request, await request.aread())
         number, waited = 1, 0.0
         while True:
             attempt = self._wire.attempt(asked, number, waited)

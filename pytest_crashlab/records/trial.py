@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# Begins what an answer without an id of its own is known by: request, text, and the second it was made.
+STAMPED = "~"
+
+
 class Phase(StrEnum):
     """The moments of a trial."""
 
@@ -47,7 +51,9 @@ class TrialRow(NamedTuple):
     judgements in which two votes or more could be read, and ``judge_split`` those in which they disagreed.
 
     ``replayed`` True where answers of a provider came from a recording, so that the trial repeats another
-    one and ``run_duration`` is not known; None elsewhere.
+    one and ``run_duration`` is not known; None elsewhere. ``answers`` what the provider's answers are known
+    by when they come again, with blanks between, and ``cached`` whether one of them came from a cache; both
+    None where no answer could be told from others.
     """
 
     case: str
@@ -88,6 +94,8 @@ class TrialRow(NamedTuple):
     judge_voted: int | None = None
     judge_split: int | None = None
     replayed: bool | None = None
+    answers: str | None = None
+    cached: bool | None = None
 
     @property
     def decision(self) -> Decision | None:

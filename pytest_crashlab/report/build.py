@@ -156,6 +156,7 @@ def run_view(
         trials=manifest.planned_trials,
         partial=manifest.partial,
         replayed=manifest.replayed,
+        cached=manifest.cached,
         judged=_judged(manifest),
         because=tuple(str(text) for text in (manifest.gate or {}).get("because") or ()),
         warnings=tuple(manifest.warnings),

@@ -59,6 +59,8 @@ def _head(view: TrialView) -> Iterator[str]:
     if row["t"] is not None:
         of = "" if row["horizon"] is None else f" of {row['horizon']:g}"
         yield f"  {row['t']:g}{of} {text(row['t_unit'] or '')}".rstrip()
+    if row["cached"]:
+        yield "  it had answers of its model out of a cache: it is no sample of its own"
     if row["failure_class"]:
         yield f"  failure class {text(row['failure_class'])}"
     if row["record_error"]:

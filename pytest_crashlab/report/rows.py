@@ -27,7 +27,8 @@ _MISSING = "missing"
 class TrialLineView:
     """What a trial came to; ``label`` None and ``kind`` "missing" where it never reported.
 
-    ``duration`` seconds from set-up to the end of tear-down, ``latency`` seconds of the target itself.
+    ``duration`` seconds from set-up to the end of tear-down, ``latency`` seconds of the target itself;
+    ``cached`` whether an answer of a provider came from a cache, None where that cannot be told.
     """
 
     case: str
@@ -40,6 +41,7 @@ class TrialLineView:
     latency: float | None
     tokens: int | None
     cost_usd: float | None
+    cached: bool | None
     worker: str | None
     site: str | None
     failure_class: str | None
@@ -99,6 +101,7 @@ def _line(case: str, trial: int, row: dict[str, Any] | None) -> TrialLineView:
         latency=row["run_duration"],
         tokens=sum(known) if known else None,
         cost_usd=row["cost_usd"],
+        cached=row["cached"],
         worker=row["worker"],
         site=row["site"],
         failure_class=row["failure_class"],

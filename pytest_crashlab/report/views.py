@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class RunView:
     """Which run it is and how much of its suite it ran; ``judged`` what its own session's gate said.
 
+    ``cached`` trials with an answer out of a cache, None where no answer could be told from others;
     ``amendments`` what was excluded after the fact, and why; ``facts`` sentences about its split, its
     data sets, its prompt and its configuration; ``shared`` sentences about what its trials had in common.
     """
@@ -38,6 +39,7 @@ class RunView:
     trials: int
     partial: bool
     replayed: bool
+    cached: int | None
     judged: str | None
     because: tuple[str, ...]
     warnings: tuple[str, ...]

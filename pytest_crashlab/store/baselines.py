@@ -6,9 +6,9 @@ what is checked out, so that every rule can be tested alone. The rules, in order
 1. *base*: the commit that what is tested is based on. For the merge commit of a pull request its
    first parent; on a branch the merge base with the named branch; on the named branch itself the
    commit before (the same commit while it has changes).
-2. *candidates*: completed runs of the whole plan, not replayed, of the same dataset and split,
-   promoted under the name, or of a tree that is exactly a walked commit's; never the run itself,
-   never one of the branch under test, unless the name is no branch but a label given to it.
+2. *candidates*: completed runs of the whole plan, neither replayed nor answered from a cache, of the same
+   dataset and split, promoted under the name, or of a tree that is exactly a walked commit's; never the run
+   itself, never one of the branch under test, unless the name is no branch but a label given to it.
 3. *walk*: from the base through first parents, at most 200 commits; the first with a candidate.
 4. *fall back*: the newest promotion of the name, with a note that it is no ancestor.
 5. *missing*: with one of four names.

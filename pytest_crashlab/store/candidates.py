@@ -187,6 +187,8 @@ class Candidates:
         why = unfit(run, dataset=target.dataset, split=target.split, own_run=target.own_run)
         if why is None and run.replayed:
             why = "its provider calls were replayed"
+        if why is None and run.cached:
+            why = "answers of its provider came from a cache"
         labelled = not self._is_branch and self._is_promoted(run)
         if why is None and self._of_this_branch(git) and not labelled:
             why = f"it is of this branch ({git['branch']})"

@@ -204,6 +204,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "judge_voted": (int,),
     "judge_split": (int,),
     "replayed": (bool,),
+    "answers": (str,),
+    "cached": (bool,),
 }
 _NEEDED = {"case", "trial", "start", "duration"}
 

@@ -27,8 +27,8 @@ FROM_BRANCH = "--crashlab-from-branch"
 def promotable(manifest: Manifest) -> list[str]:
     """Why a run may be no one's baseline, each in a few words; empty when it may.
 
-    It has to be sealed, of the whole plan and not replayed, with an infrastructure that was healthy
-    and a decision in at least 90 % of the scheduled trials.
+    It has to be sealed, of the whole plan, neither replayed nor answered from a cache, with an
+    infrastructure that was healthy and a decision in at least 90 % of the scheduled trials.
     """
     reasons = []
     why = unfit(manifest, dataset=None, split=None, own_run=None)
@@ -36,6 +36,8 @@ def promotable(manifest: Manifest) -> list[str]:
         reasons.append(why)
     if manifest.replayed:
         reasons.append("its provider calls were replayed")
+    if manifest.cached:
+        reasons.append("answers of its provider came from a cache")
     if manifest.counts is None:
         if why is None:
             reasons.append("its trials were never counted")

@@ -37,7 +37,8 @@ class Manifest(BaseModel):
     ``status`` how it ended; ``created``, ``updated``, ``finished`` ISO strings in UTC; ``k`` the
     trials asked for per case; ``planned_cases`` of ``total_cases`` were selected; ``partial`` a
     selection, a sample or an interrupted plan; ``replayed`` the provider's answers came from a
-    recording; ``sources`` "target" and "evaluation" -> declared path -> digest of its files;
+    recording; ``cached`` trials with an answer from a cache, None where none could be told from others;
+    ``sources`` "target" and "evaluation" -> declared path -> digest of its files;
     ``seed_source`` "drawn", "given" or "baseline"; ``interleaved`` what all runs share whose trials
     ran in turn; ``dataset`` names of data sets, with commas between, and ``datasets`` how each was used
     (see :class:`pytest_crashlab.records.dataset.DatasetUse`); ``looks`` which look at a holdout the run
@@ -75,6 +76,7 @@ class Manifest(BaseModel):
     planned_trials: int = 0
     partial: bool = False
     replayed: bool = False
+    cached: int | None = None
     dataset: str | None = None
     dataset_version: str | None = None
     split: str | None = None
@@ -232,6 +234,7 @@ def trial_columns() -> dict[str, pl.DataType]:
         **_prompt_columns(),
         **_judge_use_columns(),
         **_replay_columns(),
+        **_answer_columns(),
     }
 
 
@@ -249,6 +252,7 @@ def later_columns(table: str) -> frozenset[str]:
                 **_prompt_columns(),
                 **_judge_use_columns(),
                 **_replay_columns(),
+                **_answer_columns(),
             },
             "checks": {**_judge_columns(), **_measured_columns()},
         }[table]
@@ -292,6 +296,12 @@ def _replay_columns() -> dict[str, pl.DataType]:
     import polars as pl
 
     return {"replayed": pl.Boolean()}
+
+
+def _answer_columns() -> dict[str, pl.DataType]:
+    import polars as pl
+
+    return {"answers": pl.String(), "cached": pl.Boolean()}
 
 
 def _phase_columns() -> dict[str, pl.DataType]:

@@ -13,6 +13,7 @@ from pytest_crashlab.records.outcome import Decision, Kind
 from pytest_crashlab.store.atomic import move_into_place, temporary_beside
 from pytest_crashlab.store.journal import JournalContent, decode_lines
 from pytest_crashlab.store.plan import Plan
+from pytest_crashlab.store.repeats import mark_repeats
 from pytest_crashlab.store.schema import case_columns, check_columns, later_columns, trial_columns
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def build_tables(
         .unnest("checks")
         .select([pl.col(n).cast(t) for n, t in check_columns().items()])
     )
-    trials = mark_deciding(raw.drop("checks"))
+    trials = mark_repeats(mark_deciding(raw.drop("checks")))
     warnings = [f"line {n} of the journal was damaged and dropped" for n in damaged]
     if plan is None:
         planned = trials.group_by("case", maintain_order=True).agg(pl.col("trial").max())

@@ -15,6 +15,7 @@ from pytest_crashlab.store.journal import JournalWriter, encode, read_journal
 from pytest_crashlab.store.lock import FileLock
 from pytest_crashlab.store.manifests import change_manifest, read_manifest
 from pytest_crashlab.store.plan import Plan
+from pytest_crashlab.store.repeats import count_cached
 from pytest_crashlab.store.schema import iso_utc, utc_now
 from pytest_crashlab.store.seal import (
     attempts_in,
@@ -196,6 +197,7 @@ def seal_run(
         "outcomes": count_outcomes(tables.trials),
         "models": models_of(tables.trials),
         "replayed": before.replayed or bool(tables.trials["replayed"].any()),
+        "cached": count_cached(tables.trials),
         "case_ids": tables.cases["case"].to_list(),
         "planned_cases": tables.cases.height,
         "total_cases": max(before.total_cases, tables.cases.height),

@@ -1,19 +1,21 @@
 """A loopback server that speaks the wire formats of OpenAI and Anthropic, with every fault by name.
 
 The first part of a path names the fault: ``/rate_limit/v1/chat/completions``. ``/flaky-2/...`` fails twice,
-then answers.
+then answers. ``/fresh/...`` says what ``/ok/...`` does, each time with other ids and the present time.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import socket
 import struct
 import threading
 import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from uuid import uuid4
 
 CHAT = {
     "id": "chatcmpl-1",
@@ -71,6 +73,13 @@ MESSAGE = {
     },
 }
 ANSWERS = {"chat/completions": CHAT, "responses": RESPONSE, "messages": MESSAGE}
+
+
+def fresh(body):
+    """The body of an answer with ids and a time that no other has."""
+    for kind in (b"chatcmpl-", b"resp_", b"msg_"):
+        body = body.replace(b'"%s1"' % kind, b'"%s%s"' % (kind, uuid4().hex.encode()))
+    return re.sub(rb'"(created(?:_at)?)": [0-9]+', rb'"\1": %d' % time.time(), body)
 
 
 def _chat_events():
@@ -184,6 +193,7 @@ class Handler(BaseHTTPRequestHandler):
             "garbled",
             "whole",
             "no_usage",
+            "fresh",
         }:
             self._stream(api, fault)
         else:
@@ -228,6 +238,10 @@ class Handler(BaseHTTPRequestHandler):
         usage = dict(zip(names, (1000 + int(number), 1 + int(number)), strict=True))
         answer = {**ANSWERS[api], "model": request["model"] + "-answered", "usage": usage}
         self._send(200, answer, x_request_id=f"req_{number}", request_id=f"req_{number}")
+
+    def _fresh(self, api):
+        name = f"req_{uuid4().hex}"
+        self._send(200, fresh(json.dumps(ANSWERS[api]).encode()), x_request_id=name, request_id=name)
 
     def _own(self, api):
         """The same under another name, to tell its requests apart."""
@@ -274,7 +288,7 @@ class Handler(BaseHTTPRequestHandler):
     def _stream(self, api, fault):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
-        self.send_header("x-request-id", "req_7")
+        self.send_header("x-request-id", f"req_{uuid4().hex}" if fault == "fresh" else "req_7")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         events = list(EVENTS[api]())
@@ -285,6 +299,8 @@ class Handler(BaseHTTPRequestHandler):
             events[2:] = [("error", _error(api, kind=kind, message="Overloaded"))]
         elif fault in {"cut", "quiet"}:
             events = events[:2]
+        if fault == "fresh":
+            events = json.loads(fresh(json.dumps(events).encode()))
         for number, (name, data) in enumerate(events):
             text = data if isinstance(data, str) else json.dumps(data)
             if fault == "garbled" and number == 1:

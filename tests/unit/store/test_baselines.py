@@ -73,6 +73,7 @@ def test_the_run_at_the_branch_point_is_chosen():
         ({"partial": True}, "it ran a part of its plan (3 of 3 cases)"),
         ({"total_cases": 5}, "it ran a part of its plan (3 of 5 cases)"),
         ({"replayed": True}, "its provider calls were replayed"),
+        ({"cached": 1}, "answers of its provider came from a cache"),
         ({"dataset": "orders"}, "it is of another dataset (orders, not refunds)"),
         ({"dataset": None}, "it is of another dataset (none, not refunds)"),
         ({"split": "holdout"}, "it is of another split (holdout, not dev)"),

@@ -100,6 +100,8 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         judge_voted=1,
         judge_split=0,
         replayed=True,
+        answers="kQ1Zp0Yx7bAt =Vm3uR8nW2sLd",
+        cached=True,
     )
     checks = [
         CheckRow(name="amount", required=True, ok=True, why="read", site="t.py:9", kind="code"),
@@ -155,6 +157,8 @@ def test_what_is_recorded_is_read_back_before_and_after_the_seal(store):
         "judge_voted": 1,
         "judge_split": 0,
         "replayed": True,
+        "answers": "kQ1Zp0Yx7bAt =Vm3uR8nW2sLd",
+        "cached": True,
     }
     assert sealed.manifest.replayed
     unmeasured = (None,) * 4  # judge, value, at_least, at_most
