@@ -1,7 +1,8 @@
 """A proxy that keeps the answers of the loopback server and gives them again to the same request.
 
 The first part of a path says how it goes about it: ``/silent/...`` says nothing of it, ``/named/...`` says it
-in ``x-cache``, ``/dated/...`` gives each answer the present time, ``/open/...`` keeps nothing.
+in ``x-cache``, ``/renewed/...`` too and gives each answer new ids, ``/dated/...`` gives each another time,
+and ``/open/...`` keeps nothing.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 said = "HIT"
         status, headers, body = kept
+        if manner == "renewed":
+            body = body.replace(b'"id": "chatcmpl-', b'"id": "chatcmpl-%d' % sum(self.server.seen.values()))
         if manner == "dated":
             body = re.sub(
                 rb'"created": [0-9]+', b'"created": %d' % (time.time() + self.server.seen["hit"]), body
@@ -46,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers:
             self.send_header(name, value)
-        if manner == "named":
+        if manner in {"named", "renewed"}:
             self.send_header("X-Cache", said)
         self.send_header("content-length", str(len(body)))
         self.end_headers()

@@ -9,6 +9,8 @@ import pytest
 from caching_proxy import CachingProxy
 from wire import Server
 
+from pytest_crashlab.report.evidence import trial_view
+from pytest_crashlab.report.evidence_text import render_trial
 from pytest_crashlab.store import Store
 
 pytestmark = pytest.mark.skipif(
@@ -134,3 +136,121 @@ def test_equal_texts_with_ids_of_their_own_are_no_cache(suite, proxy, workers):
     result, said, run = suite(source, "--trials=3", "--baseline=main", *workers)
     assert "No change" in said
     assert (result.ret, run.manifest.cached) == (0, 0)
+
+
+MANY_KINDS = """
+from pytest_crashlab.provider.scripted import Scripted
+
+@openai("renewed/fresh")
+def test_named_alone(provider):
+    chat(provider.client(), user="named alone")
+    assert provider.calls[0].cached in (None, True)
+
+@openai("dated/fresh")
+def test_dated(provider):
+    chat(provider.client(), user="dated")
+
+@openai("silent/fresh")
+def test_each_its_own(provider, trial):
+    with trial.run():
+        chat(provider.client(), seed=trial.seed)
+
+@openai("silent/fresh")
+def test_twice_in_a_trial(provider, trial):
+    with trial.run():
+        for _ in range(2):
+            chat(provider.client(), seed=trial.seed, user="twice")
+
+@openai("silent/shaky-1", retries=1)
+def test_a_retry(provider, trial):
+    with trial.run():
+        chat(provider.client(), seed=trial.seed, user="retry")
+
+@pytest.mark.crashlab(provider=Scripted("Paris"), judge=f"openai-compatible:j base_url={URL}/silent/fresh/v1")
+def test_judged(provider, judge):
+    assert provider.ask("The capital of France?").text == "Paris"
+    judge.provider.ask("Is Paris right?")
+
+@pytest.mark.crashlab(provider=Scripted("Paris"))
+def test_scripted(provider):
+    assert provider.ask("The capital of France?").text == "Paris"
+
+@openai("open/ok")
+def test_a_stub_with_one_short_id(provider):
+    chat(provider.client())
+
+@openai("open/ok")
+@pytest.mark.parametrize("way", ["same", "short", "own", "none"])
+def test_by_hand(provider, trial, way):
+    ids = {"same": "req_3f1c9b7a5d2e", "short": "req_3", "own": f"req_{trial.seed:020}", "none": None}
+    with trial.run(), provider.call() as call:
+        call.request_id = ids[way]
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["one", "two"])
+def test_what_is_a_sign_of_a_cache_and_what_is_none(suite, workers):
+    _, said, run = suite(MANY_KINDS, "--trials=2", *workers)
+    assert run.manifest.outcomes == {"passed": 24}, said
+    found = cached(run)
+    assert True not in found.pop("test_a_stub_with_one_short_id")
+    assert found == {
+        "test_named_alone": [False, True],
+        "test_dated": [False, True],
+        "test_each_its_own": [False, False],
+        "test_twice_in_a_trial": [True, True],
+        "test_a_retry": [False, False],
+        "test_judged": [False, True],
+        "test_scripted": [None, None],
+        "test_by_hand[same]": [False, True],
+        "test_by_hand[short]": [None, None],
+        "test_by_hand[own]": [False, False],
+        "test_by_hand[none]": [None, None],
+    }
+    assert run.manifest.cached == 6
+    marked = run.trials.filter(run.trials["cached"]).row(0, named=True)
+    shown = render_trial(trial_view(run, marked, None), width=100, color=False)
+    assert "it had answers of its model out of a cache" in shown
+
+
+ONE = """
+@openai("silent/fresh")
+def test_one(provider):
+    assert provider.ask("The capital of France?").text == "Paris"
+"""
+
+
+def test_a_run_out_of_a_cache_has_no_verdict_on_either_side_and_is_not_promoted(suite, pytester):
+    _, said, first = suite(ONE, "--trials=5", "--save-baseline=main", "--crashlab-record=tapes")
+    assert first.manifest.cached == 4
+    assert "answers of its provider came from a cache" in said
+    assert Store.open(pytester.path / ".crashlab").refs.read("main") is None
+
+    result, said, second = suite(ONE, "--trials=5", f"--baseline={first.manifest.id}")
+    assert "No verdict" in said
+    assert "4 trials of this run had answers of the provider out of a cache" in said
+    assert "4 trials of the baseline had answers of the provider out of a cache" in said
+    assert "5 trials of this run had the very answers that the baseline had" in said
+    assert (result.ret, second.manifest.gate["exit_code"]) == (10, 10)
+
+    _, said, replayed = suite(ONE, "--trials=5", "--crashlab-replay=tapes")
+    assert cached(replayed) == {"test_one": [None] * 5}, said
+    assert replayed.manifest.cached is None
+    assert replayed.manifest.replayed
+
+
+EACH = """
+@openai("silent/fresh")
+@pytest.mark.parametrize("country", ["France", "Spain", "Peru"])
+def test_each(provider, country):
+    assert provider.ask(f"The capital of {country}?").text == "Paris"
+"""
+
+
+def test_a_cache_that_outlives_a_run_is_seen_beside_its_baseline(suite):
+    _, said, first = suite(EACH, "--trials=1", "--save-baseline=main")
+    assert first.manifest.cached == 0, said
+    result, said, second = suite(EACH, "--trials=1", "--baseline=main", "-n2")
+    assert second.manifest.cached == 0
+    assert "3 trials of this run had the very answers that the baseline had" in said
+    assert (result.ret, second.manifest.gate["exit_code"]) == (10, 10)

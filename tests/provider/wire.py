@@ -1,7 +1,7 @@
 """A loopback server that speaks the wire formats of OpenAI and Anthropic, with every fault by name.
 
 The first part of a path names the fault: ``/rate_limit/v1/chat/completions``. ``/flaky-2/...`` fails twice,
-then answers. ``/fresh/...`` says what ``/ok/...`` does, each time with other ids and the present time.
+then answers as ``/ok/...`` does, and ``/shaky-2/...`` as ``/fresh/...``. ``/fresh/...`` says what ``/ok/...`` does, each time with other ids and the present time.
 """
 
 from __future__ import annotations
@@ -178,8 +178,9 @@ class Handler(BaseHTTPRequestHandler):
         api = path.removeprefix("v1/")
         self.server.seen[fault] += 1
         name, _, times = fault.partition("-")
-        if name == "flaky":
-            fault = "broken" if self.server.seen[fault] <= int(times) else "ok"
+        if name in {"flaky", "shaky"}:
+            later = "ok" if name == "flaky" else "fresh"
+            fault = "broken" if self.server.seen[fault] <= int(times) else later
         request = json.loads(body)
         if fault == "each":
             self._each(api, request)

@@ -55,6 +55,16 @@ def test_replayed_answers(store):
     assert set(found(record(store, {"t": "PPP"}, replayed=True))) == {"replayed"}
 
 
+def test_answers_out_of_a_cache(store):
+    rows = [row("t", trial, "P", answers=a, cached=False) for trial, a in enumerate("aab", 1)]
+    assert found(record(store, {"t": "..."}, rows=rows)) == {
+        "cached": "1 trial had answers of the provider out of a cache: they repeat others. Turn off the "
+        "cache between test and provider (a gateway, a proxy or an HTTP client)."
+    }
+    rows = [row("t", trial, "P", answers=a, cached=False) for trial, a in enumerate("abc", 1)]
+    assert found(record(store, {"t": "..."}, rows=rows, run_id="b")) == {}
+
+
 @pytest.mark.parametrize(
     ("label", "t", "horizon", "told"),
     [

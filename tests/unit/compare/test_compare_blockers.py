@@ -231,6 +231,34 @@ def test_replayed_trials(store, arm):
     assert set(reasons(comparison)) == {f"replayed_{arm}"}
 
 
+def answered(store, run_id, answers):
+    rows = [row("t0", trial, "P", answers=a, cached=False) for trial, a in enumerate(answers, 1)]
+    return record(store, {**cases(5), "t0": "....."}, run_id=run_id, rows=rows)
+
+
+@pytest.mark.parametrize("method", ["mid-p", "normal"])
+def test_trials_that_a_cache_answered(store, method):
+    options = CompareOptions(method=method)
+    a, b, c, d = (
+        answered(store, name, answers)
+        for name, answers in (("a", "vwxyz"), ("b", "ABCDE"), ("c", "FGFHG"), ("d", "IJKxy"))
+    )
+    few = {"too_few_cases"} if method == "normal" else set()
+    assert set(reasons(compare_runs(a, b, options))) == few
+    assert set(reasons(compare_runs(a, c, options))) == few | {"cached_b"}
+    assert set(reasons(compare_runs(c, b, options))) == few | {"cached_a"}
+    assert set(reasons(compare_runs(a, d, options))) == few | {"cached_between"}
+    advice = "Turn off the cache between test and provider (a gateway, a proxy or an HTTP client)"
+    assert reasons(compare_runs(c, b))["cached_a"] == (
+        "2 trials of the baseline had answers of the provider out of a cache, so they are no samples of "
+        f"their own. {advice} and run it again."
+    )
+    assert reasons(compare_runs(a, d))["cached_between"] == (
+        "2 trials of this run had the very answers that the baseline had, with the provider's own ids or "
+        f"times, so the runs are not independent. {advice}, empty it, and run again."
+    )
+
+
 def test_holdout_wanted_and_dev_measured(store):
     options = CompareOptions(split="holdout")
     comparison = compare(store, cases(5), cases(5), options, b_fields={"split": "dev"})
