@@ -16,6 +16,8 @@ from pytest_crashlab.provider.base import NO_TOKENS, Tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_NO_TIME = 1e12  # seconds since the epoch
+
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
@@ -127,7 +129,8 @@ def _read_own(reading: Reading, body: Mapping[str, Any]) -> None:
     reading.id = _text(body.get("id")) or _text(body.get("responseId")) or reading.id
     for name in ("created", "created_at", "createTime"):
         made = body.get(name)
-        if isinstance(made, str | int | float) and not isinstance(made, bool):
+        is_time = isinstance(made, int | float) and not isinstance(made, bool) and 0 <= made < _NO_TIME
+        if is_time or isinstance(made, str):
             reading.created = made
             return
 

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from hashlib import blake2b
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.records.trial import STAMPED
@@ -29,7 +29,6 @@ _TOLD = "="  # begins what is known by the id alone, as no answer was seen
 _LEAST_OF_AN_ID = 12
 _LEAST_OF_CHARACTERS = 5
 _ONE_DAY = 86_400
-_CREATED = re.compile(rb'"created(?:_at)?"\s*:\s*[0-9.]+')
 _FINE_STAMP = re.compile(r"\d\d:\d\d\.\d{3,}")
 # Other caches than those that keep answers: what a model has worked out of a prompt.
 _OF_PROMPTS = ("prompt", "prefix", "kv", "token", "control")
@@ -74,10 +73,13 @@ def key_of_answer(
 
     ``asked`` the parts of the request, of which none may hold the id; ``start`` when it was sent.
     """
-    for own in (reading.id, header_id):
-        if own is not None and is_own(own) and not any(own.encode() in part for part in asked):
-            return _digest(b"id", own.encode(), _CREATED.sub(b"", received))
     made = reading.created
+    for own in (reading.id, header_id):
+        if own is None or not is_own(own):
+            continue
+        name, time = _bytes(own), _bytes("" if made is None else str(made))
+        if not any(name in part for part in asked):
+            return _digest(b"id", name, received.replace(time, b"") if time else received)
     if isinstance(made, str):
         return _digest(b"made", received) if _FINE_STAMP.search(made) else None
     stamp = b""
@@ -91,7 +93,7 @@ def key_of_answer(
 
 def key_of_id(own: str | None) -> str | None:
     """The same where only the provider's id is known."""
-    return None if own is None or not is_own(own) else _TOLD + _digest(b"told", own.encode())
+    return None if own is None or not is_own(str(own)) else _TOLD + _digest(b"told", _bytes(str(own)))
 
 
 def is_own(name: str) -> bool:
@@ -125,8 +127,13 @@ def _moment(date: str | None) -> float | None:
         return None
 
 
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # JSON may hold half a character
+
+
 def _digest(*parts: bytes) -> str:
-    made = blake2b(digest_size=9)
+    made = sha256()
     for part in parts:
-        made.update(len(part).to_bytes(8) + part)
-    return base64.urlsafe_b64encode(made.digest()).decode()
+        made.update(len(part).to_bytes(8, "big"))
+        made.update(part)
+    return base64.urlsafe_b64encode(made.digest()[:9]).decode()

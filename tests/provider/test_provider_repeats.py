@@ -163,6 +163,15 @@ def test_a_time_that_is_a_constant_or_no_time_says_nothing(created):
     assert key(chat(id="", created=created)) is None
 
 
+def test_nothing_that_an_answer_may_hold_is_too_odd():
+    half = f"{OWN}\ud800"
+    assert key(chat(id=half)) == key(chat(id=half)) != key(CHAT)
+    for created in (10**400, float("inf"), float("nan"), -1, "\ud800", [], {}):
+        assert key(chat(created=created)) is not None
+        assert key(chat(id=7, created=created)) is None
+    assert repeats.key_of_id(20_261_207_080_000_345) == repeats.key_of_id("20261207080000345")
+
+
 def test_a_time_that_is_told_to_the_microsecond_is_as_good_as_an_id():
     gemini = {"candidates": [], "createTime": "2026-12-07T08:00:00.123456Z"}
     assert key(gemini) == key(gemini, start=NOW + 9_999_999)

@@ -1,7 +1,8 @@
 """A loopback server that speaks the wire formats of OpenAI and Anthropic, with every fault by name.
 
 The first part of a path names the fault: ``/rate_limit/v1/chat/completions``. ``/flaky-2/...`` fails twice,
-then answers as ``/ok/...`` does, and ``/shaky-2/...`` as ``/fresh/...``. ``/fresh/...`` says what ``/ok/...`` does, each time with other ids and the present time.
+then answers as ``/ok/...`` does. ``/fresh/...`` answers so each time with other ids and the present time, and
+``/shaky-2/...`` does that when it has failed twice.
 """
 
 from __future__ import annotations
