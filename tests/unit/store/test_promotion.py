@@ -40,7 +40,7 @@ def test_a_full_run_of_main_is_promoted_and_says_so_itself(repository):
         ({"partial": True}, "it ran a part of its plan"),
         ({"total_cases": 7}, "it ran a part of its plan (1 of 7 cases)"),
         ({"replayed": True}, "its provider calls were replayed"),
-        ({"cached": 2}, "answers of its provider came from a cache"),
+        ({"seal_fields": {"cached": 2}}, "answers of its provider came from a cache"),
         ({"outcomes": {}}, "it has no trial that counts"),
         ({"outcomes": {"a": ["skipped", "xfailed"]}}, "it has no trial that counts"),
         (
