@@ -97,6 +97,15 @@ def test_equal_runs_in_the_store_calibrate(store):
     assert aa_factor(store, candidate.manifest) == pytest.approx(9.0)
 
 
+def test_a_run_out_of_a_cache_calibrates_nothing(store):
+    noisy_store(store)
+    candidate = record(store, cases(20), run_id="z", **{**SAME, "target_digest": "other"})
+    store.set_fields("n2", cached=0)
+    assert aa_factor(store, candidate.manifest) is not None
+    store.set_fields("n2", cached=1)
+    assert aa_factor(store, candidate.manifest) is None
+
+
 def test_without_digests_or_equal_runs_nothing_is_calibrated(store):
     record(store, cases(20), run_id="n1", **SAME)
     candidate = record(store, cases(20), run_id="z", **SAME)
