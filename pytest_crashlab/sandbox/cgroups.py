@@ -64,6 +64,7 @@ class Cage:
         self._pids = pids
         self._unified = home is not None
         self._kills_before = 0
+        self._refused_before = 0
         self._files: dict[str, int] = {}
         self._now: dict[str, str] = {}
         self._folders = [path for path in dict.fromkeys((memory, pids)) if path is not None]
@@ -106,6 +107,7 @@ class Cage:
             self._kills_before = self._kills()
         if self._pids is not None:
             self._limit(f"{self._pids}/pids.max", "max" if processes_ is None else str(processes_))
+            self._refused_before = self._refused()
 
     def _forget_cache(self) -> None:
         """Let the file cache of earlier commands go where it would count as this one's."""
@@ -167,10 +169,20 @@ class Cage:
         return None if self._memory is None else self._kills() - self._kills_before
 
     def _kills(self) -> int:
-        text = self._read(f"{self._memory}/{'memory.events' if self._unified else 'memory.oom_control'}")
-        return next(
-            (int(n) for key, n in (line.split() for line in text.splitlines()) if key == "oom_kill"), 0
+        return self._counted(
+            f"{self._memory}/{'memory.events' if self._unified else 'memory.oom_control'}", "oom_kill"
         )
+
+    def refused(self) -> int | None:
+        """How often the kernel let the command start no process more; None where it does not count."""
+        return None if self._pids is None else self._refused() - self._refused_before
+
+    def _refused(self) -> int:
+        return self._counted(f"{self._pids}/pids.events", "max")
+
+    def _counted(self, path: str, name: str) -> int:
+        lines = (line.split() for line in self._read(path).splitlines())
+        return next((int(n) for key, n in lines if key == name), 0)
 
     def peak(self) -> int | None:
         """The most memory the group has held since :meth:`set`, in bytes; None where it is not counted."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_crashlab.sandbox.base import Output, Result, SandboxFailure, shown
 from pytest_crashlab.sandbox.collecting import Kept
 from pytest_crashlab.sandbox.endings import result_of
-from pytest_crashlab.sandbox.supervise import folder_bytes
+from pytest_crashlab.sandbox.supervise import exited_with_an_error, folder_bytes, full_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +61,9 @@ for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_contro
 done
 for file in /sys/fs/cgroup/memory.peak /sys/fs/cgroup/memory/memory.max_usage_in_bytes; do
   if [ -r $file ] && read -r value <$file; then echo "peak $value" >&4; fi
+done
+for file in /sys/fs/cgroup/pids.events /sys/fs/cgroup/pids/pids.events; do
+  if [ -r $file ] && read -r key value <$file; then echo "refused $value" >&4; fi
 done
 echo "ended $code" >&4
 exit $code
@@ -116,13 +119,14 @@ class Report:
         if code is None:
             return None
         after = self._text.partition("began\n")[2]
-        words = re.sub(r"^(oom|peak|ended) \d+$", "", after, flags=re.MULTILINE).strip()
+        words = re.sub(r"^(oom|peak|refused|ended) \d+$", "", after, flags=re.MULTILINE).strip()
         return code - 128 if words and code > 128 else (code & 0xFF) << 8
 
     @property
     def counters(self) -> dict[str, int]:
-        """``oom_kills`` and ``peak`` as far as the kernel counts for the container."""
-        named = {"oom_kills": self._value("oom"), "peak": self._value("peak")}
+        """``oom_kills``, ``peak`` and ``refused`` as far as the kernel counts for the container."""
+        names = {"oom_kills": "oom", "peak": "peak", "refused": "refused"}
+        named = {name: self._value(said) for name, said in names.items()}
         return {name: value for name, value in named.items() if value is not None}
 
     def close(self) -> None:
@@ -248,6 +252,7 @@ class ContainedCommand:
         try:
             self._container = make()
             self._streams = Streams(self._container.attach(), command.stdin, limits.output)
+            self._clock = time.time()
             self._container.start()
         except BaseException:
             self._clean()
@@ -337,6 +342,9 @@ class ContainedCommand:
         counters = report.counters
         if state.get("OOMKilled"):
             counters["oom_kills"] = max(1, counters.get("oom_kills", 0))
+        full = None
+        if exited_with_an_error(report.status):
+            full = full_file(str(self._workspace), self._limits.file_size, self._clock)
         until = report.ended or time.monotonic()
         return result_of(
             self._command,
@@ -345,12 +353,20 @@ class ContainedCommand:
                 "status": report.status,
                 "start_error": report.start_error,
                 "reason": self._reason if report.ended is None else None,
-                "duration": 0.0 if report.began is None else until - report.began,
+                "duration": self._duration(until),
                 "totals": [kept.total for kept in self._streams.kept.values()],
+                "full_file": full,
                 **counters,
             },
             self._kept(),
         )
+
+    def _duration(self, until: float) -> float:
+        """Seconds that the program ran: since its container started, where begin and end were heard at once."""
+        began = self._report.began
+        if began is None:
+            return 0.0
+        return until - (began if began < until else self._since)
 
     def _kill(self) -> None:
         """End it where it runs, and take what was written before; the connection closes with it.

@@ -17,10 +17,13 @@ from pytest_crashlab.sandbox.collecting import Collector
 from pytest_crashlab.sandbox.holding import Held, HoldFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_crashlab.sandbox.cgroups import Cage
 
 _LOOK = 0.05  # seconds between looks at what no kernel limit holds
 _OWN_PROCESSES = 6  # the keeper, bubblewrap's three, the target's parent, one that connects to a port
+_CLOCK_STEP = 0.02  # seconds; by as much may the time of a file lag behind the clock
 _MAX_ENTRIES = 200_000  # of a workspace, counted for its size
 
 
@@ -78,6 +81,7 @@ class Supervised:
         self._set_cage()
         if self._request.get("bubblewrap") is not None:
             self._held = Held(self._request["bubblewrap"])
+        self._since = time.time()
         self._start()
         began = time.monotonic()
         if self._start_error is None:
@@ -140,7 +144,10 @@ class Supervised:
         pid = os.fork()
         if pid == 0:
             os.close(self._feed)
-            entering.be_parent_inside(self._request, streams, held.namespaces, report)
+            request = self._request
+            if self._cage is not None and self._cage.limits_processes:  # which also counts what it refuses
+                request = {**request, "limits": {**self._limits, "counts_user": False}}
+            entering.be_parent_inside(request, streams, held.namespaces, report)
         os.close(report)
         return pid
 
@@ -295,6 +302,7 @@ class Supervised:
 
     def _end(self) -> dict[str, Any]:
         """End the command where it still runs; what the kernel says of it."""
+        refused = None if self._cage is None else self._cage.refused()  # before the door is closed
         if self._reason is not None:
             self._close_door()
         self._close_feed()
@@ -307,9 +315,13 @@ class Supervised:
         if self._exits is not None:
             os.close(self._exits)
         if self._cage is not None:
-            ending["oom_kills"] = self._cage.oom_kills()
+            ending |= {"oom_kills": self._cage.oom_kills(), "refused": refused}
             if self._cage.limits_memory:
                 ending["peak"] = self._cage.peak()
+        if exited_with_an_error(ending["status"]):
+            ending["full_file"] = full_file(
+                self._request["workspace"], self._limits["file_size"], self._since
+            )
         return ending
 
     def _end_child(self) -> dict[str, Any]:
@@ -335,9 +347,31 @@ class Supervised:
         return ending
 
 
+def exited_with_an_error(status: int | None) -> bool:
+    """Whether a wait status is of a program that ended by itself, and not with 0."""
+    return status is not None and os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0
+
+
+def full_file(path: str, limit: int | None, since: float) -> str | None:
+    """A file below a folder, changed ``since``, that is as large as a file may be: there it was cut off.
+
+    The signal for that kills few: Python ignores it, and of a child's end its parent only tells a number.
+    """
+    if limit is None:
+        return None
+    for entry, about in _entries(path):
+        if stat.S_ISREG(about.st_mode) and about.st_size == limit and about.st_ctime >= since - _CLOCK_STEP:
+            return os.path.relpath(entry, path)
+    return None
+
+
 def folder_bytes(path: str) -> int:
     """What the files below a folder take on the disk; counts at most a fixed number of entries."""
-    total = entries = 0
+    return sum(about.st_blocks * 512 for _, about in _entries(path))
+
+
+def _entries(path: str) -> Iterator[tuple[str, os.stat_result]]:
+    entries = 0
     todo = [path]
     while todo and entries < _MAX_ENTRIES:
         try:
@@ -348,7 +382,6 @@ def folder_bytes(path: str) -> int:
             entries += 1
             with contextlib.suppress(OSError):
                 about = entry.stat(follow_symlinks=False)
-                total += about.st_blocks * 512
                 if stat.S_ISDIR(about.st_mode):
                     todo.append(entry.path)
-    return total
+                yield entry.path, about

@@ -72,6 +72,18 @@ def test_a_killed_child_under_a_parent_that_exits_with_0_is_seen(box):
     assert result.peak_is == "tree"
 
 
+def test_a_refused_process_and_a_cut_off_file_are_seen(box):
+    many = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do sleep 5 & done; exit 2"
+    assert box.run(["sh", "-c", many], processes=4, limit_is="target").ended_by is EndedBy.PROCESS_LIMIT
+    big = ["sh", "-c", "head -c 2000000 /dev/zero > big; exit 1"]
+    assert box.run(big, file_size="1M", limit_is="target").ended_by is EndedBy.FILE_LIMIT
+    assert box.run(["sh", "-c", "exit 3"], file_size="1M").exit_code == 3
+
+
+def test_no_command_takes_no_time(box):
+    assert all(box.run(["true"]).duration > 0 for _ in range(5))
+
+
 def test_what_a_hostile_program_finds(box, tmp_path):
     (tmp_path / "secret").write_text("of the host")
     script = f"""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import select
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
+from pytest_crashlab.sandbox import cgroups
 from pytest_crashlab.sandbox.base import EndedBy, SandboxFailure, TargetError
 from pytest_crashlab.sandbox.endings import ended
 from pytest_crashlab.sandbox.limits import Limits
@@ -97,6 +100,42 @@ def test_files(box):
     fill = "for i in 1 2 3 4; do dd if=/dev/zero of=f$i bs=1M count=5 2>/dev/null; done; sleep 20"
     label, result = failure(box, shell(fill), disk="10M")
     assert (label, result.ended_by) == ("sandbox_error", EndedBy.FILE_LIMIT)
+
+
+# Python ignores the kernel's signal, and of a child's end its parent only tells a number
+CUT_OFF = {
+    "by an exception": ["python3", "-c", "open('big', 'wb').write(bytes(2 << 20))"],
+    "in a child": shell("head -c 2000000 /dev/zero > big"),
+}
+
+
+@pytest.mark.parametrize("how", CUT_OFF)
+def test_a_file_that_was_cut_off_is_seen_where_no_signal_says_so(box, how):
+    label, result = failure(box, CUT_OFF[how], file_size="1M")
+    assert (label, result.ended_by) == ("sandbox_error", EndedBy.FILE_LIMIT)
+    assert "'big' is as large as a file may be" in result.sentence
+
+
+def test_a_file_that_was_cut_off_before_is_not_the_next_commands(box):
+    box.run(CUT_OFF["in a child"], file_size="1M", limit_is="target")
+    box.run(["sleep", "0.1"])
+    assert box.run(shell("exit 3"), file_size="1M").exit_code == 3
+
+
+def test_a_file_of_the_largest_size_is_no_failure(box):
+    assert box.run(shell("head -c 1048576 /dev/zero > big"), file_size="1M").ok
+
+
+def test_a_process_that_the_kernel_refused_is_no_behaviour(box):
+    where = cgroups.parents(Path("/proc/self/cgroup").read_text("ascii"))
+    if not os.access(where.get("unified") or where.get("pids") or "-", os.W_OK):
+        pytest.skip("no control group for processes may be made here")
+    many = "import subprocess\nfor _ in range(50): subprocess.Popen(['sleep', '20'])"
+    label, result = failure(box, ["python3", "-c", many], processes=10)
+    assert (label, result.ended_by) == ("sandbox_error", EndedBy.PROCESS_LIMIT)
+    assert "the kernel refused" in result.sentence
+    few = "import subprocess\nfor _ in range(8): subprocess.Popen(['sleep', '20'])\nraise SystemExit(3)"
+    assert box.run(["python3", "-c", few], processes=10).exit_code == 3
 
 
 def test_a_limit_declared_as_the_targets_is_behaviour(box):
@@ -196,6 +235,13 @@ WITNESSES = {
     "the counter before exit 0": ({"oom_kills": 2, "status": 0}, EndedBy.MEMORY_LIMIT),
     "the clock before the status": ({"reason": "wall_clock", "status": 0}, EndedBy.WALL_CLOCK),
     "too many processes": ({"reason": "processes", "status": 9}, EndedBy.PROCESS_LIMIT),
+    "the supervisor's own deed before processes not started": (
+        {"reason": "wall_clock", "refused": 3, "status": 9},
+        EndedBy.WALL_CLOCK,
+    ),
+    "processes not started before an exit": ({"refused": 1, "status": 0}, EndedBy.PROCESS_LIMIT),
+    "none that was not started": ({"refused": 0, "status": 0}, EndedBy.EXITED),
+    "a file that was cut off before an exit code": ({"full_file": "f", "status": 256}, EndedBy.FILE_LIMIT),
     "SIGXCPU": ({"status": signal.SIGXCPU}, EndedBy.CPU_LIMIT),
     "SIGKILL at the hard limit": ({"status": 9, "cpu": 3.0}, EndedBy.CPU_LIMIT),
     "SIGKILL before it": ({"status": 9, "cpu": 0.1}, EndedBy.KILLED_UNKNOWN),
