@@ -177,15 +177,19 @@ class SandboxFailure(InstrumentFailure):
 
 
 class TargetError(CrashlabError, AssertionError):
-    """With ``check=True``, the target ended with another exit code than 0, or by a signal: its own doing.
+    """The target ended where it should not have: with ``check=True`` by another exit code than 0 or a signal.
 
     A failed assertion about the target, so that it counts against it in every phase.
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result, before: str = "") -> None:
         tail = shown(result.stderr.strip()[-400:], 400)
-        super().__init__(f"{result.sentence}{f'; it wrote: {tail}' if tail else ''}")
+        super().__init__(f"{before}{result.sentence}{f'; it wrote: {tail}' if tail else ''}")
         self.result = result
+
+
+class NothingListens(CrashlabError, AssertionError):
+    """A server that has to answer for its limits (``limit_is="target"``) did not listen in time."""
 
 
 class PathRefused(CrashlabError, ValueError):

@@ -362,7 +362,7 @@ class ContainedCommand:
         )
 
     def _duration(self, until: float) -> float:
-        """Seconds that the program ran: since its container started, where begin and end were heard at once."""
+        """Seconds that the program ran: since its container started, where both were heard of at once."""
         began = self._report.began
         if began is None:
             return 0.0

@@ -15,6 +15,7 @@ from pytest_crashlab.sandbox.base import (
     Command,
     EndedBy,
     LinkRefused,
+    NothingListens,
     NotJson,
     Output,
     PathRefused,
@@ -260,16 +261,31 @@ class Process:
     def connect(self, port: int, timeout: float = 0.0) -> socket.socket:
         """A connection to its TCP ``port``, tried again for ``timeout`` seconds while nothing listens.
 
-        Works where the sandbox has no network: the connection is made inside. Raises ``OSError``.
+        Works where the sandbox has no network: the connection is made inside. Where the command has ended,
+        nothing will: raises :class:`TargetError` where that is its own doing, else what ``Sandbox.run``
+        raises. ``ConnectionRefusedError`` where it runs and nothing listens in time, which gives no
+        decision; :class:`NothingListens` where the command has ``limit_is="target"``.
         """
         deadline = time.monotonic() + timeout
         while True:
             try:
                 return self._running.connect(port)
-            except ConnectionRefusedError:
+            except ConnectionRefusedError as error:
+                self._refuse_ended(port)
                 if time.monotonic() >= deadline:
-                    raise
+                    why = f"{error}; nothing listened for {timeout:g} s" if timeout else str(error)
+                    kind = NothingListens if self._limits.limit_is == "target" else ConnectionRefusedError
+                    raise kind(why) from None
                 time.sleep(0.02)
+
+    def _refuse_ended(self, port: int) -> None:
+        """Raise what the end of the command means for who wants to connect; nothing where it runs."""
+        try:
+            result = self._running.wait(0)
+        except TimeoutError:
+            return
+        if result.ended_by is not EndedBy.STOPPED:  # by the test, which knows
+            raise TargetError(judged(result, self._limits, check=False), f"nothing listens on port {port}: ")
 
 
 def judged(result: Result, limits: Limits, *, check: bool) -> Result:

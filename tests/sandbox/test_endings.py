@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_crashlab.sandbox import cgroups
-from pytest_crashlab.sandbox.base import EndedBy, SandboxFailure, TargetError
+from pytest_crashlab.sandbox.base import EndedBy, NothingListens, SandboxFailure, TargetError
 from pytest_crashlab.sandbox.endings import ended
 from pytest_crashlab.sandbox.limits import Limits
 
@@ -201,6 +201,48 @@ def test_a_spawned_server_is_reached_and_stopped(box):
     assert (result.ended_by, result.exit_code) == (EndedBy.STOPPED, None)
     assert server.stop() is result
     assert box.run(["true"]).ok
+
+
+# what ends a server before anybody can connect -> what that says
+GONE = {
+    "its own error": (
+        shell("echo no config >&2; exit 3"),
+        {},
+        TargetError,
+        "exited with 3 .*it wrote: no config",
+    ),
+    "its own end": (["true"], {}, TargetError, "exited with 0"),
+    "a limit": (["sleep", "60"], {"timeout": 0.2}, SandboxFailure, "wall-clock limit"),
+    "its own limit": (
+        ["sleep", "60"],
+        {"timeout": 0.2, "limit_is": "target"},
+        TargetError,
+        "wall-clock limit",
+    ),
+    "no program": (["no-such-program"], {}, SandboxFailure, "could not be started"),
+}
+
+
+@pytest.mark.parametrize("what", GONE)
+def test_a_server_that_has_ended_is_told_apart_from_one_that_is_slow(box, what):
+    argv, limits, kind, sentence = GONE[what]
+    server = box.spawn(argv, **limits)
+    before = time.monotonic()
+    with pytest.raises(kind, match=sentence) as caught:
+        server.connect(18767, timeout=3600)
+    assert not isinstance(caught.value, OSError)
+    assert time.monotonic() - before < 300  # an hour was given
+
+
+def test_a_server_that_runs_and_does_not_listen(box):
+    with pytest.raises(ConnectionRefusedError, match=r"nothing listened for 0\.1 s"):
+        box.spawn(["sleep", "60"]).connect(18768, timeout=0.1)
+    with pytest.raises(NothingListens, match="port 18768"):
+        box.spawn(["sleep", "60"], limit_is="target").connect(18768, timeout=0.1)
+    server = box.spawn(["sleep", "60"])
+    server.stop()
+    with pytest.raises(ConnectionRefusedError, match="the command has ended"):
+        server.connect(18768)
 
 
 def test_a_stop_that_comes_too_late_is_not_the_next_commands(box):

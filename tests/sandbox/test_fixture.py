@@ -42,6 +42,12 @@ def test_nothing_left_to_read(sandbox, trial):
         pass
     assert sandbox.read_json("orders.json")
 
+def test_server_broken(sandbox):
+    sandbox.spawn(["false"]).connect(18799, timeout=60)
+
+def test_server_slow(sandbox):
+    sandbox.spawn(["sleep", "60"]).connect(18799)
+
 def test_fresh(sandbox):
     assert sandbox.files() == []
     sandbox.write("f", "1")
@@ -56,6 +62,8 @@ OUTCOMES = {
     "no_program": "sandbox_error",
     "checked_while_verified": "failed",
     "nothing_left_to_read": "failed",
+    "server_broken": "failed",
+    "server_slow": "network_error",
     "fresh": "passed",
 }
 
