@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_crashlab.plugin import marker_names
+from pytest_crashlab.plugin import marker_names, process
 from pytest_crashlab.plugin.fixtures import judge as judge
 from pytest_crashlab.plugin.fixtures import provider as provider
 from pytest_crashlab.plugin.fixtures import row as row
@@ -16,6 +16,8 @@ from pytest_crashlab.plugin.fixtures import sandbox as sandbox
 from pytest_crashlab.plugin.fixtures import trial as trial
 from pytest_crashlab.plugin.options import add_options, is_anything_set
 from pytest_crashlab.plugin.watch import Watch
+
+_TOLD = pytest.StashKey[set[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,3 +63,19 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from pytest_crashlab.plugin.sandboxes import prepare
 
         prepare(session.config, session.items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_from_serializable(config: pytest.Config, data: dict[str, object]) -> None:
+    """On the controller: name the sandbox that a worker's first report tells of, each one once."""
+    lines = data.pop(process.SANDBOX, None)
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if not isinstance(lines, list) or reporter is None:
+        return
+    told = config.stash.setdefault(_TOLD, set())
+    new = [str(line) for line in lines if line not in told]
+    told.update(new)
+    if new:
+        reporter.ensure_newline()
+    for line in new:
+        reporter.write_line(line)

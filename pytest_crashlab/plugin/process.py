@@ -18,6 +18,9 @@ USAGE_OUTPUT = "crashlab_usage_error"
 # The attribute of a worker's first report that says what it is going to run.
 PLAN = "_crashlab_plan"
 
+# The key in a worker's first serialized report under which it names the sandbox that its tests use.
+SANDBOX = "_crashlab_sandbox"
+
 
 def worker_name(config: pytest.Config) -> str:
     """``gw0`` ... in a worker, ``main`` elsewhere."""

@@ -5,18 +5,20 @@ Imported when a selected test uses the fixture ``sandbox``, and by no other sess
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_crashlab.errors import UsageError
+from pytest_crashlab.plugin import process
 from pytest_crashlab.plugin.markers import Markers, where
 from pytest_crashlab.sandbox.base import SandboxFailure, strongest
 from pytest_crashlab.sandbox.limits import Wanted
 from pytest_crashlab.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from pytest_crashlab.sandbox.base import Backend
 
@@ -47,32 +49,35 @@ class Sandboxes:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._markers = Markers(config)
-        self._wanted = _of_session(config)
+        self._wanted, self._blame = _of_session(config)
         config.pluginmanager.register(BuiltinSandboxes(self._wanted), "crashlab-sandboxes-builtin")
         found: list[Sequence[Backend]] = config.hook.pytest_crashlab_register_sandboxes()
         self._backends = _by_name(found)
         self._default: Backend | None = None
         self._reasons: list[str] = []
+        self._told = False
 
     def wanted(self, item: pytest.Item) -> Wanted:
         """What the session and the test's marker ask for; raises ``UsageError``."""
         asked = self._markers.settings(item).get("sandbox")
-        wanted = self._wanted if asked is None else self._wanted.but(asked, where(item))
-        if wanted.backend is not None and wanted.backend not in self._backends:
-            at = "crashlab_sandbox" if asked is None else where(item)
+        at = self._blame if asked is None else where(item)
+        wanted = self._wanted if asked is None else self._wanted.but(asked, at)
+        backend = None if wanted.backend is None else self._backends.get(wanted.backend)
+        if wanted.backend is not None and backend is None:
             known = ", ".join(sorted(self._backends))
             raise UsageError(f"{at}: there is no sandbox {wanted.backend!r}; choose of {known}")
         if wanted.backend == "docker" and wanted.image is None:
             raise UsageError(
-                f"{where(item)}: the sandbox 'docker' needs an image; "
+                f"{at}: the sandbox 'docker' needs an image; "
                 "write for example 'docker image=python:3.12-slim'"
             )
-        if asked is not None and wanted.image is not None and wanted.backend != "docker":
-            used = "the strongest here" if wanted.backend is None else repr(wanted.backend)
-            raise UsageError(f"{where(item)}: image= is for the sandbox 'docker', and this one is {used}")
+        names_image = wanted.image is not None and (asked is None or wanted.image != self._wanted.image)
+        if names_image and not hasattr(backend, "of_image"):
+            used = "the strongest here" if backend is None else repr(backend.name)
+            raise UsageError(f"{at}: image= is for the sandbox 'docker', and this one is {used}")
         if wanted.readable != self._wanted.readable:
             raise UsageError(
-                f"{where(item)}: readable paths hold for a whole session; put readable= into crashlab_sandbox"
+                f"{at}: readable paths hold for a whole session; put readable= into crashlab_sandbox"
             )
         return wanted
 
@@ -109,14 +114,26 @@ class Sandboxes:
             *(f"crashlab: note: no stronger sandbox: {reason}" for reason in self._reasons),
         ]
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+        """In a worker: let the first report bring the controller the same lines, as it collects nothing."""
+        data = yield
+        if data is not None and not self._told and process.is_worker(self._config):
+            self._told = True
+            data[process.SANDBOX] = self.pytest_report_collectionfinish()
+        return data
+
     def pytest_unconfigure(self) -> None:
         """Leave no process, folder or control group behind."""
         for backend in self._backends.values():
             backend.close()
 
 
-def prepare(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """Read what the tests that use our fixture ask for; raises ``pytest.UsageError``."""
+def prepare(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Read what the tests that use our fixture ask for; raises ``pytest.UsageError``.
+
+    A worker tells its controller instead, which ends the session, and runs nothing.
+    """
     users = [item for item in items if _uses_ours(item)]
     if not users:
         return
@@ -125,7 +142,12 @@ def prepare(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
         for item in users:
             sandboxes.wanted(item)
     except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
+        if not process.is_worker(config):
+            raise pytest.UsageError(str(error)) from None
+        from pytest_crashlab.plugin import workers
+
+        workers.tell_usage_error(config, str(error))
+        items.clear()
 
 
 def sandboxes_of(config: pytest.Config) -> Sandboxes:
@@ -145,14 +167,21 @@ def open_for(request: pytest.FixtureRequest) -> Sandbox:
         pytest.fail(str(error), pytrace=False)
 
 
-def _of_session(config: pytest.Config) -> Wanted:
+def _of_session(config: pytest.Config) -> tuple[Wanted, str]:
+    """What the session asks for, and by what it does; raises ``UsageError``."""
     for given, blame in (
         (config.getoption("--crashlab-sandbox"), "--crashlab-sandbox"),
         (config.getini("crashlab_sandbox"), "crashlab_sandbox"),
     ):
         if given:
-            return Wanted().but(str(given), blame)
-    return Wanted()
+            wanted = Wanted().but(str(given), blame)
+            for path in wanted.readable:
+                if not Path(path).is_absolute() or not Path(path).exists():
+                    raise UsageError(
+                        f"{blame}: readable={path} is not there; give absolute paths, with : between"
+                    )
+            return wanted, blame
+    return Wanted(), "crashlab_sandbox"
 
 
 def _by_name(found: Iterable[Sequence[Backend]]) -> dict[str, Backend]:

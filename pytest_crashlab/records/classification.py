@@ -46,6 +46,8 @@ BUILTIN_EXCEPTIONS: dict[str, str] = {
     "aiohttp.client_exceptions.ClientPayloadError": "network_error",
     "botocore.exceptions.HTTPClientError": "network_error",
     "pytest_crashlab.plugin.running.WallClock": "wall_clock",
+    # An argument that the test got wrong: nothing the target did.
+    "pytest_crashlab.errors.UsageError": "misdeclared",
 }
 
 # What is no class by itself, in words for people, and its label.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SIZES = frozenset({"memory", "file_size", "disk", "output"})
 _SECONDS = frozenset({"wall_clock", "cpu"})
+_LEAST_MEMORY = 4 << 20
 _PULLS = ("never", "missing", "always")
 _CHOICES = {"network": ("off", "loopback", "on"), "limit_is": ("machine", "target")}
 
@@ -42,18 +43,25 @@ class Limits:
     limit_is: Literal["machine", "target"] = "machine"
 
     def but(self, given: Mapping[str, Any], where: str) -> Limits:
-        """These with what ``given`` names; raises ``UsageError`` that blames ``where``."""
+        """These with what ``given`` names; raises ``UsageError`` that blames ``where``.
+
+        ``timeout`` is another word for ``wall_clock``.
+        """
         known = {f.name for f in fields(self)}
-        for name in given:
+        changes: dict[str, Any] = {}
+        for word, value in given.items():
+            name = "wall_clock" if word == "timeout" else word
             if name not in known:
                 raise UsageError(
-                    f"{where}: sandbox has no limit {name!r}; choose of {', '.join(sorted(known))}"
+                    f"{where}: sandbox has no limit {word!r}; choose of {', '.join(sorted(known))}"
                 )
-        changes: dict[str, Any] = {name: _value(name, value, where) for name, value in given.items()}
+            if name in changes:
+                raise UsageError(f"{where}: timeout and wall_clock are one limit; write it once")
+            changes[name] = _value(name, value, where, word)
         return replace(self, **changes)
 
 
-def _value(name: str, value: object, where: str) -> object:
+def _value(name: str, value: object, where: str, word: str) -> object:
     if name in _CHOICES:
         if value not in _CHOICES[name]:
             raise UsageError(f"{where}: {name}={value!r} is not known; choose of {', '.join(_CHOICES[name])}")
@@ -65,7 +73,12 @@ def _value(name: str, value: object, where: str) -> object:
     number = _size(value) if name in _SIZES else _number(value, whole=name not in _SECONDS)
     if number is None or number <= 0:
         example = "512M" if name in _SIZES else "30"
-        raise UsageError(f"{where}: {name}={value!r} is no limit; write for example {name}={example}")
+        raise UsageError(f"{where}: {word}={value!r} is no limit; write for example {word}={example}")
+    if name == "memory" and number < _LEAST_MEMORY:
+        raise UsageError(
+            f"{where}: memory={value!r} is {number:g} bytes, and nothing starts with less than 4M; "
+            "write for example memory=512M"
+        )
     return number
 
 
@@ -110,11 +123,14 @@ class Wanted:
         readable = settings.get("readable", self.readable)
         if isinstance(readable, str):
             readable = tuple(part for part in readable.split(":") if part)
+        image = settings.get("image", self.image)
+        if image is not None and (not isinstance(image, str) or not image.strip()):
+            raise UsageError(f"{where}: image={image!r} is none; write for example image=python:3.12-slim")
         return Wanted(
             backend=settings.get("backend", self.backend),
             limits=self.limits.but(limits, where),
             readable=tuple(str(path) for path in readable),
-            image=settings.get("image", self.image),
+            image=image,
             pull=_pull(settings.get("pull", self.pull), where),
         )
 

@@ -126,10 +126,15 @@ class Sandbox:
     ) -> tuple[Command, Limits]:
         if isinstance(argv, str | bytes) or not argv:
             raise TypeError("sandbox.run takes a list of words, for example ['sh', '-c', 'ls | wc']")
-        given = dict(limits) if timeout is None else {**limits, "wall_clock": timeout}
+        given = dict(limits) if timeout is None else {**limits, "timeout": timeout}
+        for word in argv:
+            if not isinstance(word, str | os.PathLike):
+                raise TypeError(f"sandbox.run takes words as text, and {word!r} is none; write str({word!r})")
+        if not isinstance(stdin, str | bytes):
+            raise TypeError(f"stdin is text or bytes, and {type(stdin).__name__} is neither")
         command = Command(
             argv=tuple(os.fspath(word) for word in argv),
-            stdin=stdin.encode() if isinstance(stdin, str) else bytes(stdin),
+            stdin=stdin.encode() if isinstance(stdin, str) else stdin,
             env=dict(env or {}),
             cwd=inside(cwd),
         )
@@ -137,10 +142,16 @@ class Sandbox:
 
     def write(self, path: str, text: str) -> None:
         """Write a text file; its folders are made. What has the name, a link included, is replaced."""
+        if not isinstance(text, str):
+            raise TypeError(f"sandbox.write takes text, and this is {type(text).__name__}; see write_file")
         self.write_file(path, text.encode())
 
     def write_file(self, path: str, content: bytes, *, executable: bool = False) -> None:
         """Write a file of bytes."""
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(
+                f"sandbox.write_file takes bytes, and this is {type(content).__name__}; see write"
+            )
         self._files.write(path, content, 0o755 if executable else 0o644)
         self._known[inside(path)] = self._files.digest(inside(path))
 

@@ -42,6 +42,9 @@ def test_nothing_left_to_read(sandbox, trial):
         pass
     assert sandbox.read_json("orders.json")
 
+def test_misspelled(sandbox):
+    sandbox.run(["true"], memroy="1G")
+
 def test_server_broken(sandbox):
     sandbox.spawn(["false"]).connect(18799, timeout=60)
 
@@ -62,6 +65,7 @@ OUTCOMES = {
     "no_program": "sandbox_error",
     "checked_while_verified": "failed",
     "nothing_left_to_read": "failed",
+    "misspelled": "misdeclared",
     "server_broken": "failed",
     "server_slow": "network_error",
     "fresh": "passed",
@@ -91,6 +95,24 @@ def test_workers_have_their_own(pytester):
     pytester.makepyfile(test_story="def test_a(sandbox): assert sandbox.run(['true']).ok")
     run(pytester, "--trials=2", "-n1", "--crashlab-sandbox=local")
     assert outcomes(pytester) == {("a", "passed")}
+
+
+@pytest.mark.parametrize("trials", [(), ("--trials=2",)])
+def test_workers_let_the_controller_name_the_sandbox(pytester, trials):
+    pytester.makepyfile("def test_a(sandbox): pass\ndef test_b(sandbox): pass")
+    result = run(pytester, "-n2", "--crashlab-sandbox=local", *trials)
+    assert result.ret == 0
+    assert result.stdout.str().count("crashlab: sandbox: local (private folder") == 1
+
+
+@pytest.mark.parametrize("trials", [(), ("--trials=2",)])
+def test_workers_refuse_what_cannot_be_followed_as_one_process_does(pytester, trials):
+    pytester.makepyfile("def test_a(sandbox): pass")
+    result = run(pytester, "-n1", "--crashlab-sandbox=local memory=much", *trials)
+    assert result.ret == 4
+    text = result.stderr.str() + result.stdout.str()
+    assert "ERROR: --crashlab-sandbox: memory='much' is no limit; write for example memory=512M" in text
+    assert "INTERNALERROR" not in text
 
 
 def test_without_an_option_the_strongest_that_works(pytester):
@@ -148,6 +170,30 @@ def test_a_project_may_have_its_own_fixture_of_that_name(pytester):
             "{'network': 'wifi'}",
             "test_a.py:2: network='wifi' is not known; choose of *",
         ),
+        (
+            "local timeout=no",
+            "None",
+            "crashlab_sandbox: timeout='no' is no limit; write for example timeout=30",
+        ),
+        (
+            "local",
+            "{'timeout': 3, 'wall_clock': 4}",
+            "test_a.py:2: timeout and wall_clock are one limit; write it once",
+        ),
+        (
+            "local memory=512",
+            "None",
+            "crashlab_sandbox: memory='512' is 512 bytes, and nothing starts with *",
+        ),
+        (
+            "local image=x",
+            "None",
+            "crashlab_sandbox: image= is for the sandbox 'docker', and this one is 'local'",
+        ),
+        ("docker", "None", "crashlab_sandbox: the sandbox 'docker' needs an image; write for example *"),
+        ("docker image=", "None", "crashlab_sandbox: image='' is none; write for example *"),
+        ("bubblewrap readable=/no/such", "None", "crashlab_sandbox: readable=/no/such is not there; give *"),
+        ("bubblewrap readable=usr", "None", "crashlab_sandbox: readable=usr is not there; give absolute *"),
         ("local", "7", "test_a.py:2: sandbox=7 is unknown; write 'local' or *"),
         ("local", "{'output': None}", "test_a.py:2: output needs a limit; write for *"),
     ],
@@ -162,6 +208,14 @@ def test_what_cannot_be_followed_is_a_sentence_and_exit_4(pytester, ini, mark, s
     text = result.stderr.str() + result.stdout.str()
     result.stderr.fnmatch_lines([f"ERROR: {sentence.replace('[', '[[]')}"])
     assert "Traceback" not in text
+
+
+def test_a_test_may_leave_the_sessions_image(pytester):
+    pytester.makepyfile(
+        "import pytest\n@pytest.mark.crashlab(sandbox='local')\n"
+        "def test_a(sandbox): assert sandbox.backend == 'local'"
+    )
+    assert run(pytester, "--crashlab-sandbox=docker image=localhost/none:9 pull=never").ret == 0
 
 
 def test_local_does_not_pretend_to_cut_the_network(pytester):
