@@ -36,6 +36,7 @@ class Progress:
         self._started = 0.0
         self._shown = 0.0
         self._live = False
+        self._last = ""
         self.active = False
 
     def begin(self) -> None:
@@ -92,9 +93,10 @@ class Progress:
             return
         if self._live:
             reporter.rewrite(text, erase=True)
-        else:
+        elif text != self._last:  # the last trial may just have been shown
             reporter.ensure_newline()
             reporter.write_line(text)
+        self._last = text
         if final and self._live:
             reporter.ensure_newline()
 

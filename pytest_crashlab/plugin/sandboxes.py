@@ -13,7 +13,7 @@ import pytest
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.plugin import process
 from pytest_crashlab.plugin.markers import Markers, where
-from pytest_crashlab.sandbox.base import SandboxFailure, strongest
+from pytest_crashlab.sandbox.base import SandboxFailure, hides_itself, strongest
 from pytest_crashlab.sandbox.limits import Wanted
 from pytest_crashlab.sandbox.sandbox import Sandbox
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.sandbox.base import Backend
 
+__tracebackhide__ = hides_itself
 NAME = "crashlab-sandboxes"
 _DEFAULTS = ("bubblewrap", "local")  # the strongest first; one that needs to be told more is no default
 

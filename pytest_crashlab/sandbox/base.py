@@ -76,6 +76,11 @@ class Output:
         """Whether bytes were left out."""
         return self.total > len(self.head) + len(self.tail)
 
+    def end(self, width: int) -> str:
+        """Its last characters, for a line."""
+        text = self.text.strip()
+        return text if len(text) <= width else f"...{text[-width:]}"
+
     @property
     def text(self) -> str:
         """As UTF-8; what is none of it is replaced. Control characters are as the target wrote them."""
@@ -85,7 +90,7 @@ class Output:
         return f"{head}\n[... {self.total - len(self.head) - len(self.tail)} bytes left out ...]\n{tail}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Result:
     """How a command ended.
 
@@ -107,6 +112,12 @@ class Result:
     peak_is: Literal["tree", "largest process"] | None = None
     oom_kills: int | None = None
     detail: str | None = None
+
+    def __repr__(self) -> str:
+        """What a failed assertion shows of it: how it ended, and the last that it wrote."""
+        ends = (("stdout", self.out), ("stderr", self.err))
+        said = "".join(f"; {name} ends {shown(out.end(60))!r}" for name, out in ends if out.total)
+        return f"<Result: {self.sentence}{said}>"
 
     @property
     def stdout(self) -> str:
@@ -153,6 +164,13 @@ def shown(text: str, width: int = 200) -> str:
     return safe if len(safe) <= width else f"{safe[: width - 3]}..."
 
 
+def hides_itself(excinfo: object) -> bool:
+    """For ``__tracebackhide__``: what raises on purpose is not to be read in a traceback, a bug in it is."""
+    return isinstance(getattr(excinfo, "value", None), CrashlabError)
+
+
+__tracebackhide__ = hides_itself
+
 LABELS: dict[EndedBy, str] = {
     EndedBy.WALL_CLOCK: "wall_clock",
     EndedBy.CPU_LIMIT: "wall_clock",
@@ -190,6 +208,10 @@ class TargetError(CrashlabError, AssertionError):
 
 class NothingListens(CrashlabError, AssertionError):
     """A server that has to answer for its limits (``limit_is="target"``) did not listen in time."""
+
+
+class WrongArgument(CrashlabError, TypeError):
+    """What was given is of another kind than what is taken."""
 
 
 class PathRefused(CrashlabError, ValueError):

@@ -18,7 +18,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_crashlab.sandbox.base import Output, Result, SandboxFailure, shown
+from pytest_crashlab.sandbox.base import Output, Result, SandboxFailure, hides_itself, shown
 from pytest_crashlab.sandbox.collecting import Kept
 from pytest_crashlab.sandbox.endings import result_of
 from pytest_crashlab.sandbox.supervise import exited_with_an_error, folder_bytes, full_file
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.sandbox.base import Command
     from pytest_crashlab.sandbox.limits import Limits
 
+__tracebackhide__ = hides_itself
 SCRIPT = """
 exec 4>/.crashlab/report 3>&2 2>&4
 cd "$1" || { echo "start No such directory: $1" >&4; exit 127; }

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_crashlab.sandbox import cgroups, folders, processes
-from pytest_crashlab.sandbox.base import SandboxFailure, shown
+from pytest_crashlab.sandbox.base import SandboxFailure, hides_itself, shown
 from pytest_crashlab.sandbox.container import SCRIPT, ContainedCommand
 from pytest_crashlab.sandbox.kept import Machine
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.sandbox.limits import Limits
 
 Pull = Literal["never", "missing", "always"]
+__tracebackhide__ = hides_itself
 LABEL = "pytest-crashlab"
 """On each container: the session that made it, and the boot of the machine."""
 _WORK = "/workspace"

@@ -58,7 +58,7 @@ def ended(report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
     kernel's count of processes not started, the wait status. SIGKILL that none of them explains is unknown.
     """
     problem = report.get("start_error")
-    if problem is not None:
+    if problem is not None and report.get("reason") is None:  # else it was ended before it could start
         return EndedBy.START_FAILED, str(problem)
     kills = report.get("oom_kills")
     if kills:

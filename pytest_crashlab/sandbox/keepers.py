@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.sandbox import wire
-from pytest_crashlab.sandbox.base import Command, EndedBy, Output, Result, SandboxFailure
+from pytest_crashlab.sandbox.base import Command, EndedBy, Output, Result, SandboxFailure, hides_itself
 from pytest_crashlab.sandbox.endings import result_of
 
 if TYPE_CHECKING:
     from pytest_crashlab.sandbox.limits import Limits
 
+__tracebackhide__ = hides_itself
 _KEEPER = Path(__file__).with_name("keeper.py")
 _PACKAGE_ROOT = Path(__file__).parents[2]
 _IDLE = 2  # keepers kept for later commands

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.sandbox import folders
+from pytest_crashlab.sandbox.base import hides_itself
 from pytest_crashlab.sandbox.keepers import Keepers, KeptCommand
 from pytest_crashlab.sandbox.workspace import inside
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.sandbox.base import Command
     from pytest_crashlab.sandbox.limits import Limits
+__tracebackhide__ = hides_itself
 
 
 class Machine:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_crashlab.errors import UsageError
+from pytest_crashlab.sandbox.base import hides_itself
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_crashlab.sandbox.base import Network
 
+__tracebackhide__ = hides_itself
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SIZES = frozenset({"memory", "file_size", "disk", "output"})
 _SECONDS = frozenset({"wall_clock", "cpu"})
@@ -60,6 +62,16 @@ class Limits:
             changes[name] = _value(name, value, where, word)
         return replace(self, **changes)
 
+    def text(self, name: str) -> str:
+        """The limit ``name`` as it may be written: ``512M``, ``30``, ``none``."""
+        value = getattr(self, name)
+        if value is None or isinstance(value, str):
+            return str(value or "none")
+        if name not in _SIZES:
+            return f"{value:g}"
+        unit = next(unit for unit in ("g", "m", "k", "") if value % _UNITS[unit] == 0)
+        return f"{value // _UNITS[unit]}{unit.upper() if unit != 'k' else unit}"
+
 
 def _value(name: str, value: object, where: str, word: str) -> object:
     if name in _CHOICES:
@@ -76,7 +88,7 @@ def _value(name: str, value: object, where: str, word: str) -> object:
         raise UsageError(f"{where}: {word}={value!r} is no limit; write for example {word}={example}")
     if name == "memory" and number < _LEAST_MEMORY:
         raise UsageError(
-            f"{where}: memory={value!r} is {number:g} bytes, and nothing starts with less than 4M; "
+            f"{where}: memory={value!r} is {number:.0f} bytes, and nothing starts with less than 4M; "
             "write for example memory=512M"
         )
     return number

@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.sandbox.base import SandboxFailure
+from pytest_crashlab.sandbox.base import SandboxFailure, hides_itself
 from pytest_crashlab.sandbox.folders import MARK
 from pytest_crashlab.sandbox.kept import KeptBox, Machine
 
 if TYPE_CHECKING:
     from pytest_crashlab.sandbox.limits import Limits
+__tracebackhide__ = hides_itself
 
 
 class Local:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.sandbox.base import (
     LABELS,
     Command,
@@ -22,6 +23,8 @@ from pytest_crashlab.sandbox.base import (
     Result,
     SandboxFailure,
     TargetError,
+    WrongArgument,
+    hides_itself,
     shown,
 )
 from pytest_crashlab.sandbox.workspace import Workspace, inside
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from pytest_crashlab.sandbox.base import Backend, Box, Running
     from pytest_crashlab.sandbox.limits import Limits
 
+__tracebackhide__ = hides_itself
 _SHOWN_BYTES = 64 << 10  # of a file, in a snapshot
 
 
@@ -125,34 +129,41 @@ class Sandbox:
         limits: Mapping[str, Any],
     ) -> tuple[Command, Limits]:
         if isinstance(argv, str | bytes) or not argv:
-            raise TypeError("sandbox.run takes a list of words, for example ['sh', '-c', 'ls | wc']")
+            raise WrongArgument("sandbox.run takes a list of words, for example ['sh', '-c', 'ls | wc']")
+        with _Briefly():
+            where = inside(cwd)
         given = dict(limits) if timeout is None else {**limits, "timeout": timeout}
         for word in argv:
             if not isinstance(word, str | os.PathLike):
-                raise TypeError(f"sandbox.run takes words as text, and {word!r} is none; write str({word!r})")
+                raise WrongArgument(
+                    f"sandbox.run takes words as text, and {word!r} is none; write str({word!r})"
+                )
         if not isinstance(stdin, str | bytes):
-            raise TypeError(f"stdin is text or bytes, and {type(stdin).__name__} is neither")
+            raise WrongArgument(f"stdin is text or bytes, and {type(stdin).__name__} is neither")
         command = Command(
             argv=tuple(os.fspath(word) for word in argv),
             stdin=stdin.encode() if isinstance(stdin, str) else stdin,
             env=dict(env or {}),
-            cwd=inside(cwd),
+            cwd=where,
         )
         return command, self.limits.but(given, "sandbox.run") if given else self.limits
 
     def write(self, path: str, text: str) -> None:
         """Write a text file; its folders are made. What has the name, a link included, is replaced."""
         if not isinstance(text, str):
-            raise TypeError(f"sandbox.write takes text, and this is {type(text).__name__}; see write_file")
+            raise WrongArgument(
+                f"sandbox.write takes text, and this is {type(text).__name__}; see write_file"
+            )
         self.write_file(path, text.encode())
 
     def write_file(self, path: str, content: bytes, *, executable: bool = False) -> None:
         """Write a file of bytes."""
         if not isinstance(content, bytes | bytearray | memoryview):
-            raise TypeError(
+            raise WrongArgument(
                 f"sandbox.write_file takes bytes, and this is {type(content).__name__}; see write"
             )
-        self._files.write(path, content, 0o755 if executable else 0o644)
+        with _Briefly():
+            self._files.write(path, content, 0o755 if executable else 0o644)
         self._known[inside(path)] = self._files.digest(inside(path))
 
     def read(self, path: str) -> str:
@@ -165,7 +176,8 @@ class Sandbox:
 
     def read_bytes(self, path: str) -> bytes:
         """The bytes of a file; raises what :meth:`read` raises."""
-        return self._files.read(path)
+        with _Briefly():
+            return self._files.read(path)
 
     def read_json(self, path: str) -> Any:
         """The value in a JSON file; raises what :meth:`read` raises, and :class:`NotJson`."""
@@ -225,16 +237,18 @@ class Sandbox:
         Raises :class:`LinkRefused` where a link or a special file is among them, before anything is
         copied: nothing of this machine can come back as the target's.
         """
-        to = Path(destination)
-        if not self._files.is_folder(path):
-            contents = {to: self._files.read(path)}
-        else:
-            prefix = inside(path)
-            names = list(self._files.files(path))
-            contents = {to / Path(n).relative_to(prefix): self._files.read(n) for n in names}
+        with _Briefly():
+            contents = self._to_download(path, Path(destination))
         for target, content in contents.items():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
+
+    def _to_download(self, path: str, to: Path) -> dict[Path, bytes]:
+        if not self._files.is_folder(path):
+            return {to: self._files.read(path)}
+        prefix = inside(path)
+        names = list(self._files.files(path))
+        return {to / Path(n).relative_to(prefix): self._files.read(n) for n in names}
 
     def close(self) -> None:
         """End what runs and remove everything."""
@@ -299,14 +313,41 @@ class Process:
             raise TargetError(judged(result, self._limits, check=False), f"nothing listens on port {port}: ")
 
 
+class _Briefly:
+    """Lets out what is raised on purpose without the way it came: a test's own line and the sentence do."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _way: object) -> None:
+        if isinstance(error, CrashlabError):
+            raise error.with_traceback(None)
+
+
 def judged(result: Result, limits: Limits, *, check: bool) -> Result:
     """Return ``result`` where it speaks of the target; raise what it means where it does not."""
     own = (result.ended_by.is_limit and limits.limit_is == "target") or _is_missing_work(result)
     if result.ended_by in LABELS and not own:
-        raise SandboxFailure(LABELS[result.ended_by], result.sentence, result)
+        hint = _hint(result, limits) if result.ended_by.is_limit else ""
+        raise SandboxFailure(LABELS[result.ended_by], f"{result.sentence}{hint}", result)
     if check and not result.ok and result.ended_by is not EndedBy.STOPPED:
         raise TargetError(result)
     return result
+
+
+_ENDED_BY_LIMIT = {
+    EndedBy.WALL_CLOCK: ("wall_clock",),
+    EndedBy.CPU_LIMIT: ("cpu",),
+    EndedBy.MEMORY_LIMIT: ("memory",),
+    EndedBy.FILE_LIMIT: ("file_size", "disk"),
+    EndedBy.PROCESS_LIMIT: ("processes",),
+}
+
+
+def _hint(result: Result, limits: Limits) -> str:
+    """Which limit that was, and what an author says who holds it to be the target's own failure."""
+    set_to = ", ".join(f"{name}={limits.text(name)}" for name in _ENDED_BY_LIMIT[result.ended_by])
+    return f" ({set_to}; if that is the target's own failure, say limit_is='target')"
 
 
 def _is_missing_work(result: Result) -> bool:

@@ -267,9 +267,31 @@ def test_the_async_twin_and_its_cancellation(box):
     assert time.monotonic() - before < 40
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("disk", "1536k", "1536k"),
+        ("memory", "512M", "512M"),
+        ("disk", 3 << 30, "3G"),
+        ("file_size", 1001, "1001"),
+        ("wall_clock", 0.25, "0.25"),
+        ("processes", None, "none"),
+        ("network", "off", "off"),
+        ("network", None, "none"),
+    ],
+)
+def test_a_limit_is_said_as_it_may_be_written(name, value, text):
+    limits = Limits() if value is None and name == "network" else Limits().but({name: value}, "here")
+    assert limits.text(name) == text
+
+
 # (report of a keeper) -> what ended it; statuses as waitpid gives them
 WITNESSES = {
     "a failed start before all": ({"start_error": "no", "oom_kills": 1}, EndedBy.START_FAILED),
+    "the supervisor's own deed before a start that it cut short": (
+        {"start_error": "OSError: [Errno 12] Cannot allocate memory", "reason": "stopped"},
+        EndedBy.STOPPED,
+    ),
     "the counter before the clock": (
         {"oom_kills": 1, "reason": "wall_clock", "status": 9},
         EndedBy.MEMORY_LIMIT,

@@ -91,6 +91,46 @@ def test_each_ending_has_its_outcome(pytester):
     result.stdout.fnmatch_lines(["crashlab: sandbox: local (private folder, limits, clean environment; *"])
 
 
+SHORT = """
+def test_limit(sandbox):
+    sandbox.run(["sleep", "30"], timeout=0.25)
+
+def test_word(sandbox):
+    sandbox.run("sleep 30")
+
+def test_missing(sandbox):
+    sandbox.read("answer.txt")
+
+def test_link(sandbox):
+    sandbox.run(["ln", "-s", "/etc/passwd", "x"])
+    sandbox.download("x", "/tmp/never-made")
+
+def test_outside(sandbox):
+    sandbox.run(["true"], cwd="..")
+
+def test_asserted(sandbox):
+    assert sandbox.run(["sh", "-c", "echo begun; echo 'no such order' >&2; exit 3"]).ok
+"""
+
+
+def test_a_failure_shows_the_tests_own_line_and_a_sentence(pytester):
+    pytester.makepyfile(test_short=SHORT)
+    result = run(pytester, "--crashlab-sandbox=local")
+    text = result.stdout.str()
+    assert "pytest_crashlab/sandbox" not in text
+    assert "contextlib" not in text
+    result.stdout.fnmatch_lines(
+        [
+            "E  *SandboxFailure: sleep 30 was stopped at the wall-clock limit after * (wall_clock=0.25; if *",
+            "E  *WrongArgument: sandbox.run takes a list of words, *",
+            "E  *FileMissing: 'answer.txt' is not in the sandbox",
+            "E  *LinkRefused: 'x' in the sandbox leads through a link or a special file",
+            "E  *PathRefused: '..' leads out of the sandbox; *",
+            "E  *<Result: sh -c * exited with 3 after *; stdout ends 'begun'; stderr ends 'no such order'>*",
+        ]
+    )
+
+
 def test_workers_have_their_own(pytester):
     pytester.makepyfile(test_story="def test_a(sandbox): assert sandbox.run(['true']).ok")
     run(pytester, "--trials=2", "-n1", "--crashlab-sandbox=local")
