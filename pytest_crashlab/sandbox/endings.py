@@ -55,7 +55,8 @@ def ended(report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
     """What ended it, from the strongest witness to the weakest.
 
     A failed start, the kernel's count of processes killed for memory, the supervisor's own deed, the
-    kernel's count of processes not started, the wait status. SIGKILL that none of them explains is unknown.
+    kernel's count of processes not started beside an error, the wait status. SIGKILL that none of them
+    explains is unknown.
     """
     problem = report.get("start_error")
     if problem is not None and report.get("reason") is None:  # else it was ended before it could start
@@ -65,9 +66,6 @@ def ended(report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
         return EndedBy.MEMORY_LIMIT, f"the kernel ended {kills} process{'es' * (kills > 1)} of it for memory"
     if report.get("reason") in _BY_REASON:
         return _BY_REASON[report["reason"]]
-    refused = report.get("refused")
-    if refused:
-        return EndedBy.PROCESS_LIMIT, f"the kernel refused {refused} process{'es' * (refused > 1)} more"
     status: int | None = report["status"]
     if status is None:
         return EndedBy.KILLED_UNKNOWN, "its wait status was lost"
@@ -75,13 +73,17 @@ def ended(report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
 
 
 def _by_status(status: int, report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
+    refused = report.get("refused")
+    if refused and status != 0:  # who ended with 0 has coped with it
+        return EndedBy.PROCESS_LIMIT, f"the kernel refused {refused} process{'es' * (refused > 1)} more"
     if os.WIFEXITED(status):
         full = report.get("full_file")
         if full is not None:
-            why = (
-                f"{shown(full)!r} is as large as a file may be, and the exit code is {os.WEXITSTATUS(status)}"
+            code = os.WEXITSTATUS(status)
+            return (
+                EndedBy.FILE_LIMIT,
+                f"{shown(full)!r} is as large as a file may be, and it exited with {code}",
             )
-            return EndedBy.FILE_LIMIT, why
         return EndedBy.EXITED, None
     number = os.WTERMSIG(status)
     if number == signal.SIGXCPU or (number == signal.SIGKILL and _used_up(report.get("cpu"), limits)):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 import stat
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pytest_crashlab.errors import CrashlabError
 from pytest_crashlab.sandbox.base import (
@@ -31,13 +32,29 @@ from pytest_crashlab.sandbox.workspace import Workspace, inside
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_crashlab.sandbox.base import Backend, Box, Running
     from pytest_crashlab.sandbox.limits import Limits
 
 __tracebackhide__ = hides_itself
 _SHOWN_BYTES = 64 << 10  # of a file, in a snapshot
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _briefly(method: Callable[P, T]) -> Callable[P, T]:
+    """Let out what is raised on purpose without the way it came: a test's own line and the sentence do."""
+
+    @functools.wraps(method)
+    def brief(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except CrashlabError as error:
+            raise error.with_traceback(None)  # noqa: B904  the same one
+
+    return brief
 
 
 class Sandbox:
@@ -119,6 +136,7 @@ class Sandbox:
         self._processes.append(process)
         return process
 
+    @_briefly
     def _asked(  # noqa: PLR0917  the arguments of run
         self,
         argv: Sequence[str | os.PathLike[str]],
@@ -130,8 +148,6 @@ class Sandbox:
     ) -> tuple[Command, Limits]:
         if isinstance(argv, str | bytes) or not argv:
             raise WrongArgument("sandbox.run takes a list of words, for example ['sh', '-c', 'ls | wc']")
-        with _Briefly():
-            where = inside(cwd)
         given = dict(limits) if timeout is None else {**limits, "timeout": timeout}
         for word in argv:
             if not isinstance(word, str | os.PathLike):
@@ -144,7 +160,7 @@ class Sandbox:
             argv=tuple(os.fspath(word) for word in argv),
             stdin=stdin.encode() if isinstance(stdin, str) else stdin,
             env=dict(env or {}),
-            cwd=where,
+            cwd=inside(cwd),
         )
         return command, self.limits.but(given, "sandbox.run") if given else self.limits
 
@@ -156,14 +172,14 @@ class Sandbox:
             )
         self.write_file(path, text.encode())
 
+    @_briefly
     def write_file(self, path: str, content: bytes, *, executable: bool = False) -> None:
         """Write a file of bytes."""
         if not isinstance(content, bytes | bytearray | memoryview):
             raise WrongArgument(
                 f"sandbox.write_file takes bytes, and this is {type(content).__name__}; see write"
             )
-        with _Briefly():
-            self._files.write(path, content, 0o755 if executable else 0o644)
+        self._files.write(path, content, 0o755 if executable else 0o644)
         self._known[inside(path)] = self._files.digest(inside(path))
 
     def read(self, path: str) -> str:
@@ -174,10 +190,10 @@ class Sandbox:
         """
         return self.read_bytes(path).decode("utf-8", "replace")
 
+    @_briefly
     def read_bytes(self, path: str) -> bytes:
         """The bytes of a file; raises what :meth:`read` raises."""
-        with _Briefly():
-            return self._files.read(path)
+        return self._files.read(path)
 
     def read_json(self, path: str) -> Any:
         """The value in a JSON file; raises what :meth:`read` raises, and :class:`NotJson`."""
@@ -231,24 +247,23 @@ class Sandbox:
                 file = Path(folder, name)
                 self.upload(file, f"{path}/{file.relative_to(origin).as_posix()}")
 
+    @_briefly
     def download(self, path: str, destination: str | os.PathLike[str]) -> None:
         """Copy a file or folder of the sandbox to ``destination``.
 
         Raises :class:`LinkRefused` where a link or a special file is among them, before anything is
         copied: nothing of this machine can come back as the target's.
         """
-        with _Briefly():
-            contents = self._to_download(path, Path(destination))
+        to = Path(destination)
+        if not self._files.is_folder(path):
+            contents = {to: self._files.read(path)}
+        else:
+            prefix = inside(path)
+            names = list(self._files.files(path))
+            contents = {to / Path(n).relative_to(prefix): self._files.read(n) for n in names}
         for target, content in contents.items():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-
-    def _to_download(self, path: str, to: Path) -> dict[Path, bytes]:
-        if not self._files.is_folder(path):
-            return {to: self._files.read(path)}
-        prefix = inside(path)
-        names = list(self._files.files(path))
-        return {to / Path(n).relative_to(prefix): self._files.read(n) for n in names}
 
     def close(self) -> None:
         """End what runs and remove everything."""
@@ -311,17 +326,6 @@ class Process:
             return
         if result.ended_by is not EndedBy.STOPPED:  # by the test, which knows
             raise TargetError(judged(result, self._limits, check=False), f"nothing listens on port {port}: ")
-
-
-class _Briefly:
-    """Lets out what is raised on purpose without the way it came: a test's own line and the sentence do."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _way: object) -> None:
-        if isinstance(error, CrashlabError):
-            raise error.with_traceback(None)
 
 
 def judged(result: Result, limits: Limits, *, check: bool) -> Result:
