@@ -14,7 +14,8 @@ from pytest_crashlab.compare.rates import run_numbers, summary_fields
 from pytest_crashlab.compare.thresholds import check_thresholds
 from pytest_crashlab.compare.vocabulary import with_vocabulary_warnings
 from pytest_crashlab.conclude.brief import NO_VERDICT, Conclusion
-from pytest_crashlab.records.comparison import Policy
+from pytest_crashlab.records.comparison import Policy, Word
+from pytest_crashlab.records.outcome import Kind
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.report.build import session_summary
 from pytest_crashlab.report.commands import after_comparison
@@ -53,7 +54,7 @@ def conclude(store: Store, brief: Brief, baseline: StoredRun | None) -> Conclusi
         thresholds,
         gate,
         baseline_line=brief.reason,
-        next_commands=_next_commands(brief, comparison),
+        next_commands=_next_commands(brief, run, comparison),
     )
     return Conclusion(
         gate=gate,
@@ -120,9 +121,15 @@ def _keep(store: Store, brief: Brief, comparison: Comparison | None, gate: Gate,
         store.save_comparison(brief.run_id, comparison.baseline_id, fields_of(comparison))
 
 
-def _next_commands(brief: Brief, comparison: Comparison | None) -> list[str]:
-    """What to type next, most useful first."""
+def _next_commands(brief: Brief, run: StoredRun, comparison: Comparison | None) -> list[str]:
+    """What to type next, most useful first: where there is no verdict, why the instrument failed."""
     commands = after_comparison(comparison, brief.reference, store=brief.store_option)
+    if commands and comparison is not None and comparison.word is Word.NO_VERDICT:
+        trials = run.trials
+        labels = trials.filter(trials["kind"] == Kind.INSTRUMENT.value)["outcome"].unique().sort().to_list()
+        if labels:
+            why = f"crashlab{brief.store_option} inspect {brief.run_id} --outcome {','.join(labels)}"
+            return [why, *commands]
     if commands:
         return commands
     if brief.bootstrapping and not brief.saving:

@@ -352,7 +352,13 @@ def test_a_case_that_the_instrument_takes_away_never_hides(
     monkeypatch.setenv("DOWN", "1")
     result = single.run("--baseline=main", "--save-baseline=main")
     assert result.ret == 10
-    result.stdout.fnmatch_lines(["*gave a decision in the baseline and none in 3 or more trials*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*gave a decision in the baseline and none in 3 or more trials*",
+            "Next",
+            "  crashlab inspect * --outcome network_error",
+        ]
+    )
     assert single.store.refs.read("main") == first
 
 
