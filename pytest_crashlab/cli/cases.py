@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
@@ -57,6 +58,7 @@ def show(
     """Print the case."""
     from pytest_crashlab.report.case_diff import case_diff_json, case_diff_view
     from pytest_crashlab.report.case_diff_text import render_case_diff
+    from pytest_crashlab.report.commands import run_name
 
     baseline, candidate = runs
     view = case_diff_view(
@@ -77,9 +79,15 @@ def show(
         output.write(f"{json.dumps(case_diff_json(view), indent=2)}\n")
         return 0
     screen = output.Screen.of_stdout()
+    named = shlex.quote(run_name(args.candidate, candidate.manifest.id))
     output.write(
         render_case_diff(
-            view, words=not args.no_words, width=screen.width, color=screen.color, encoding=screen.encoding
+            view,
+            named,
+            words=not args.no_words,
+            width=screen.width,
+            color=screen.color,
+            encoding=screen.encoding,
         )
     )
     return 0

@@ -80,12 +80,13 @@ def run(args: argparse.Namespace) -> int:
     from pytest_crashlab.compare.calibration import aa_factor
     from pytest_crashlab.compare.history import history
     from pytest_crashlab.records.comparison import Word
+    from pytest_crashlab.report.commands import run_name
     from pytest_crashlab.report.json import diff_json, dumps
     from pytest_crashlab.report.listing import render_diff
     from pytest_crashlab.store.amendments import note_comparison
 
     numbers_of_case = cases.numbers(args)
-    store = lookup.open_store(args)
+    store = lookup.open_store(args, args.baseline, args.candidate)
     margin = numbers.points("--margin", args.margin)
     candidate = lookup.load_run(store, args.candidate)
     baseline, line = _baseline(store, args, candidate.manifest)
@@ -130,16 +131,17 @@ def run(args: argparse.Namespace) -> int:
         output.write(f"{dumps(diff_json(view))}\n")
         return 0
     screen = output.Screen.of_stdout()
-    output.write(render_diff(view, width=screen.width, color=screen.color, encoding=screen.encoding))
+    named = shlex.quote(run_name(args.candidate, candidate.manifest.id))
+    output.write(render_diff(view, named, width=screen.width, color=screen.color, encoding=screen.encoding))
     if copied is not None:
         output.line(copied)
     return 0
 
 
 def _gate_options(args: argparse.Namespace, baseline: Manifest) -> tuple[str, ...]:
-    from pytest_crashlab.report.commands import baseline_name
+    from pytest_crashlab.report.commands import run_name
 
-    name = shlex.quote(baseline_name(args.baseline, baseline.id))
+    name = shlex.quote(run_name(args.baseline, baseline.id))
     given = (("--baseline", name), ("--method", args.method), ("--margin", args.margin))
     return tuple(part for flag, value in given if value is not None for part in (flag, value))
 
@@ -152,7 +154,7 @@ def _baseline(store: Store, args: argparse.Namespace, candidate: Manifest) -> tu
     from pytest_crashlab.errors import BaselineError
 
     reference: str = args.baseline
-    if reference.endswith(".crashrun") or (run_id := lookup.run_by_id(store, reference)) is None:
+    if lookup.is_file(reference) or (run_id := lookup.run_by_id(store, reference)) is None:
         from pytest_crashlab.store.baseline_refs import resolve_baseline
 
         try:

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_crashlab.report.json import dumps, session_json
     from pytest_crashlab.report.terminal import render_text
 
-    store = lookup.open_store(args)
+    store = lookup.open_store(args, args.reference, *([] if args.baseline is None else [args.baseline]))
     least = numbers.share("--min-pass-rate", args.min_pass_rate)
     margin = numbers.points("--margin", args.margin)
     stored = lookup.load_run(store, args.reference)
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         thresholds,
         gate,
         baseline_line=baseline_line,
-        next_commands=after_comparison(comparison, args.baseline),
+        next_commands=after_comparison(comparison, args.baseline, candidate=args.reference),
     )
     if args.junit is not None:
         from pytest_crashlab.report.junit import write_junit

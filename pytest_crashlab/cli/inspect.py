@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_crashlab.report.rows import inspection, inspection_csv, inspection_json, render_inspection
 
     limit = numbers.whole("--limit", args.limit, least=0, most=_MOST) or 0
-    stored = lookup.load_run(lookup.open_store(args), args.reference)
+    stored = lookup.load_run(lookup.open_store(args, args.reference), args.reference)
     labels = numbers.labels(args.outcome)
     known = {*stored.manifest.outcomes, "missing"}
     if unknown := [label for label in labels if label not in known]:

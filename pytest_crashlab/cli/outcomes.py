@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             output.write(render_builtin(width=screen.width, color=screen.color, encoding=screen.encoding))
         return 0
-    view = outcomes_view(lookup.load_run(lookup.open_store(args), args.reference))
+    view = outcomes_view(lookup.load_run(lookup.open_store(args, args.reference), args.reference))
     if args.json:
         output.write(f"{dumps(outcomes_json(view))}\n")
     else:

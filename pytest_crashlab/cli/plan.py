@@ -65,7 +65,7 @@ def _design(args: argparse.Namespace) -> Design:
     if args.baseline is not None:
         if rate is not None:
             raise UsageError("--pass-rate is for a plan without a baseline; leave one of the two out.")
-        stored = lookup.load_run(lookup.open_store(args), args.baseline)
+        stored = lookup.load_run(lookup.open_store(args, args.baseline), args.baseline)
         return measured_design(stored, cases=cases, trials=trials, drop=drop)
     if cases is None:
         raise UsageError("How many cases are to be run? Give --cases, or a --baseline that has them.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.cli import output
+from pytest_crashlab.cli import lookup, output
 from pytest_crashlab.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _evidence(reference: str, run: StoredRun, store: Store, row: Mapping[str, An
     from pytest_crashlab.store.evidence import read_evidence, read_exported_evidence
 
     key = (row["case"], row["trial"], row["attempt"])
-    if reference.endswith(".crashrun"):
+    if lookup.is_file(reference):
         return read_exported_evidence(reference, *key)
     return read_evidence(store.paths.run(run.manifest.id), *key, start=row["start"])
 

@@ -51,11 +51,12 @@ def run(args: argparse.Namespace) -> int:
     """Print the run."""
     from pytest_crashlab.compare import recorded_thresholds, run_numbers
     from pytest_crashlab.report.build import session_summary
+    from pytest_crashlab.report.commands import run_name
     from pytest_crashlab.report.json import dumps, session_json
     from pytest_crashlab.report.terminal import render_text
 
     trial, attempt = _numbers(args)
-    store = lookup.open_store(args)
+    store = lookup.open_store(args, args.reference)
     stored = lookup.load_run(store, args.reference)
     if args.case is not None:
         _refuse_unknown(stored, args.case)
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         figures,
         thresholds=recorded_thresholds(stored),
         baseline_line=(stored.manifest.baseline or {}).get("reason"),
-        next_commands=_next(stored.manifest, failing),
+        next_commands=_next(stored.manifest, run_name(args.reference, stored.manifest.id), failing),
     )
     if args.json:
         output.write(f"{dumps(session_json(view))}\n")
@@ -113,8 +114,9 @@ def _case(run: StoredRun, case: str) -> int:
     return 0
 
 
-def _next(manifest: Manifest, failing: Sequence[str]) -> list[str]:
+def _next(manifest: Manifest, name: str, failing: Sequence[str]) -> list[str]:
+    run = shlex.quote(name)
     baseline = (manifest.baseline or {}).get("id")
     case = next(iter((*failing, *manifest.case_ids)), None)
-    diff = [f"crashlab diff {baseline} {manifest.id}"] if baseline else []
-    return [*diff, *([f"crashlab view {manifest.id} --case {shlex.quote(case)}"] if case else [])]
+    diff = [f"crashlab diff {baseline} {run}"] if baseline else []
+    return [*diff, *([f"crashlab view {run} --case {shlex.quote(case)}"] if case else [])]

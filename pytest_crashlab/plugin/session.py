@@ -117,7 +117,7 @@ class RunSession:
 
     def _resume(self, store: Store, ref: str) -> str | None:
         """Take over a run that ended early; return the baseline it is compared with."""
-        from pytest_crashlab.report.commands import baseline_name
+        from pytest_crashlab.report.commands import run_name
 
         found = resume.find_run(store, ref)
         resume.refuse_changed_target(found, self.config.rootpath)
@@ -133,7 +133,7 @@ class RunSession:
         before = found.baseline or {}
         if self.settings.baseline is not None or before.get("id") is None:
             return self.settings.baseline or before.get("ref")
-        return baseline_name(before.get("ref"), before["id"])
+        return run_name(before.get("ref"), before["id"])
 
     def _resolve(self, store: Store, ref: str) -> None:
         from pytest_crashlab.store.baseline_refs import resolve_baseline

@@ -25,13 +25,22 @@ _PADDED = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 def render_case_diff(
-    view: CaseDiffView, *, words: bool = True, width: int, color: bool, encoding: str = "utf-8"
+    view: CaseDiffView,
+    candidate: str,
+    *,
+    words: bool = True,
+    width: int,
+    color: bool,
+    encoding: str = "utf-8",
 ) -> str:
-    """``view`` as lines; without ``words`` both texts stand whole, one below the other."""
-    return draw(_lines(view, words=words), width, color=color, encoding=encoding)
+    """``view`` as lines; without ``words`` both texts stand whole, one below the other.
+
+    ``candidate`` what a command calls this run.
+    """
+    return draw(_lines(view, text(candidate), words=words), width, color=color, encoding=encoding)
 
 
-def _lines(view: CaseDiffView, *, words: bool) -> Iterator[RenderableType]:
+def _lines(view: CaseDiffView, candidate: str, *, words: bool) -> Iterator[RenderableType]:
     yield unbroken(text(view.case))
     change = f"{_of(view.a_pass, view.a_n)} -> {_of(view.b_pass, view.b_n)}{_proof(view)}"
     place = "" if view.position is None else f", case {view.position} of {view.of} of '--show {view.shown}'"
@@ -49,7 +58,7 @@ def _lines(view: CaseDiffView, *, words: bool) -> Iterator[RenderableType]:
     for pair in view.pairs:
         yield from _pair(pair, words=words)
     yield ""
-    yield from _next(view)
+    yield from _next(view, candidate)
 
 
 def _proof(view: CaseDiffView) -> str:
@@ -142,17 +151,15 @@ def _append(line: Text, mark: str, said: str) -> None:
     line.append(text(after))
 
 
-def _next(view: CaseDiffView) -> Iterator[Text]:
-    command = f"crashlab diff {view.named} {view.candidate} --show {view.shown} --case"
+def _next(view: CaseDiffView, candidate: str) -> Iterator[Text]:
+    command = f"crashlab diff {view.named} {candidate} --show {view.shown} --case"
     if view.after is not None:
         yield unbroken(f"next      {command} {_quoted(view.after)}")
     if view.before is not None:
         yield unbroken(f"previous  {command} {_quoted(view.before)}")
     trial = next((pair.b.trial for pair in view.pairs if pair.b is not None), None)
     if trial is not None:
-        yield unbroken(
-            f"all kept  crashlab view {view.candidate} --case {_quoted(view.case)} --trial {trial}"
-        )
+        yield unbroken(f"all kept  crashlab view {candidate} --case {_quoted(view.case)} --trial {trial}")
 
 
 def _quoted(case: Any) -> str:

@@ -58,9 +58,11 @@ def render_runs(
     )
 
 
-def render_diff(view: views.DiffView, *, width: int, color: bool, encoding: str = "utf-8") -> str:
-    """The verdict card of two runs and the compared cases that were asked for."""
-    return draw(_diff(view), width, color=color, encoding=encoding)
+def render_diff(
+    view: views.DiffView, candidate: str, *, width: int, color: bool, encoding: str = "utf-8"
+) -> str:
+    """The verdict card of two runs and the compared cases; ``candidate`` what a command calls this run."""
+    return draw(_diff(view, text(candidate)), width, color=color, encoding=encoding)
 
 
 def render_baselines(
@@ -170,7 +172,7 @@ def _classes(view: views.DiffView) -> Iterator[RenderableType]:
         yield indented(f"They failed as {named}{rest}; --class shows those of one class.")
 
 
-def _diff(view: views.DiffView) -> Iterator[RenderableType]:
+def _diff(view: views.DiffView, candidate: str) -> Iterator[RenderableType]:
     for name, run in (("baseline", view.baseline), ("this run", view.candidate)):
         size = f"{count(run.cases, 'case')}, {count(run.trials, 'planned trial')}"
         head = f"{text(run.id)} ({text(run.status)}, {size})"
@@ -185,9 +187,7 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
     yield from assignment_lines(view.assignments, most=_MOST_ASSIGNMENTS)
     yield ""
     options = "".join(f" {text(part)}" for part in view.gate_options)
-    yield unbroken(
-        f"'crashlab gate {text(view.candidate.id)}{options}' would end with {view.gate.exit_code}."
-    )
+    yield unbroken(f"'crashlab gate {candidate}{options}' would end with {view.gate.exit_code}.")
     yield ""
     yield unbroken(f"{_SHOWN_WORDS[view.shown]}: {view.shown_total}")
     yield from _classes(view)
@@ -197,6 +197,6 @@ def _diff(view: views.DiffView) -> Iterator[RenderableType]:
         yield unbroken(f"  and {view.total - len(view.cases)} more; --limit 0 shows all.")
     if view.cases:
         first = text(shlex.quote(view.cases[0].case))
-        runs = f"{text(named(view))} {text(view.candidate.id)}"
+        runs = f"{text(named(view))} {candidate}"
         yield ""
         yield unbroken(f"one by one  crashlab diff {runs} --show {view.shown} --case {first}")

@@ -30,7 +30,12 @@ class Ledger:
         self._lock = lock
 
     def append(self, kind: str, **data: Any) -> dict[str, Any]:
-        """Add an entry that lasts through a crash, and return it; :class:`StoreError` when that fails."""
+        """Add an entry that lasts through a crash, and return it; :class:`StoreError` when that fails.
+
+        It makes no store: where there is none, nothing can be kept.
+        """
+        if not self._path.parent.is_dir():
+            raise StoreError(f"{self._path} cannot be written: there is no store at {self._path.parent}.")
         entry = {"kind": kind, "at": utc_now(), **data}
         line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
         try:

@@ -27,6 +27,11 @@ def nearest_store(folder: Path) -> Path:
     return folder / FOLDER
 
 
+def is_file(reference: str) -> bool:
+    """Whether ``reference`` names an exported run, which is in no store."""
+    return reference.endswith(".crashrun")
+
+
 def find_run(store: Store, reference: str) -> Manifest:
     """The manifest of the run that ``reference`` names, in whatever state it is.
 
@@ -76,7 +81,7 @@ def load_run(run: str | os.PathLike[str], store: Store | str | os.PathLike[str] 
     from pytest_crashlab.store.export import load_export
     from pytest_crashlab.store.runs import Store
 
-    if not isinstance(run, str) or run.endswith(".crashrun"):
+    if not isinstance(run, str) or is_file(run):
         return load_export(run)
     if not isinstance(store, Store):
         given = store or os.environ.get("CRASHLAB_STORE")

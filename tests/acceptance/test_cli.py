@@ -523,6 +523,42 @@ def test_the_store_is_found_from_below_by_flag_and_by_environment(shared, tmp_pa
     assert "There is no store at" in refused(shared, "runs", "--store", "elsewhere")
 
 
+def test_exported_runs_need_no_store_and_make_none(shared, tmp_path, ok, refused):
+    store = Store.open(shared / ".crashlab")
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    for name, run_id in (("a", BASE), ("b", WORSE), ("h", HOLDOUT)):
+        export_run(store, run_id, folder / f"{name}.crashrun")
+    case = "test_agent.py::test_refund[case-3]"
+    assert "(± 6.7" in ok(folder, "diff", "a.crashrun", "b.crashrun")
+    case_diff = ok(folder, "diff", "a.crashrun", "b.crashrun", "--case", case)
+    assert "5/5 -> 0/5" in case_diff
+    gate = ok(folder, "gate", "b.crashrun", "--baseline", "a.crashrun", code=1)
+    # What they say to type next names the files: no store knows their ids.
+    assert f"crashlab view b.crashrun --case '{case}' --trial 1\n" in case_diff
+    assert "crashlab diff a.crashrun b.crashrun --show worse\n" in gate
+    assert f"crashlab view b.crashrun --case '{case}'\n" in ok(folder, "view", "b.crashrun")
+    assert "'crashlab gate b.crashrun --baseline a.crashrun'" in ok(
+        folder, "diff", "a.crashrun", "b.crashrun"
+    )
+    assert BASE in ok(folder, "view", "a.crashrun")
+    assert "trial 1" in ok(folder, "view", "a.crashrun", "--case", case, "--trial", "1")
+    for verb in ("inspect", "outcomes"):
+        assert BASE in ok(folder, verb, "a.crashrun")
+    assert BASE in ok(folder, "plan", "--baseline", "a.crashrun", "--trials", "5")
+    # A look that cannot be counted is none, and a store that was named has to be there.
+    look = ("view", "h.crashrun", "--case", "test_agent.py::test_refund[case-1]", "--look")
+    assert "ledger.jsonl cannot be written: there is no store at" in refused(folder, *look)
+    for args in (
+        ("view", "latest"),
+        ("diff", "a.crashrun", WORSE),
+        ("gate", "b.crashrun", "--baseline", "main"),
+        ("view", "a.crashrun", "--store", "nowhere"),
+    ):
+        assert "There is no store at" in refused(folder, *args)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.crashrun", "b.crashrun", "h.crashrun"]
+
+
 def test_an_empty_store(tmp_path, ok, refused):
     Store.open(tmp_path / ".crashlab", create=True)
     assert ok(tmp_path, "runs") == "No runs. Record one with 'pytest --trials=5'.\n"

@@ -38,7 +38,9 @@ def story(store, **b_fields):
 
 
 def lines(view, width=400):
-    return [line.strip() for line in render_diff(view, width=width, color=False).splitlines()]
+    return [
+        line.strip() for line in render_diff(view, view.candidate.id, width=width, color=False).splitlines()
+    ]
 
 
 def test_a_diff_shows_everything_beside_the_verdict(store):
