@@ -37,6 +37,7 @@ _CLIENTS = (
     "httpx",
     "langchain-core",
     "litellm",
+    "llama-cpp-python",
     "mistralai",
     "openai",
     "transformers",
