@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -57,14 +58,14 @@ def test_the_verdict_is_the_one_that_the_readme_tells(says):
     verdict = json.loads(out)["verdict"]
     assert code == 0
     assert f"**{verdict['word']}**" in README
-    assert says("gate", "example.crashrun", "--baseline", "baseline.crashrun")[0] == 0
+    assert says("gate", "example.crashrun", "--baseline", "baseline.crashrun")[0] == 1
 
 
 def test_what_the_readme_shows_is_what_the_command_prints(says):
     shown = dict(re.findall(r"```sh\n(crashlab [^\n]*)\n```\n\n```text\n(.*?)```", README, re.DOTALL))
     assert shown
     for command, text in shown.items():
-        _, out = says(*[part.strip("'") for part in command.split()[1:]])
+        _, out = says(*shlex.split(command)[1:])
         lines = [line.rstrip() for line in out.splitlines()]
         parts = [part.strip("\n").splitlines() for part in re.split(r"^\.\.\.$", text, flags=re.MULTILINE)]
         for part in parts:
