@@ -54,7 +54,7 @@ def _lines(view: CaseDiffView, candidate: str, *, words: bool) -> Iterator[Rende
             yield title
             yield from _cut(unbroken(f"  {line}") for line in value_lines(value))
     yield ""
-    yield columns([("trial", "baseline", "this run"), *(_row(pair) for pair in view.pairs)])
+    yield columns([("trial", "baseline", "this run"), *(_row(pair) for pair in view.pairs)], wrap=(1, 2))
     for pair in view.pairs:
         yield from _pair(pair, words=words)
     yield ""

