@@ -7,6 +7,7 @@ provider error, V a verifier error after a completed target, S skipped, N a row 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.records.case import CasePlan
@@ -33,6 +34,7 @@ LETTERS: dict[str, tuple[str | None, Kind | None, bool | None, bool | None]] = {
     "N": (None, None, None, None),
 }
 START = 1_796_020_380.0  # 2026-11-30T06:33:00Z
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def row(case: str, trial: int, letter: str, **fields: Any) -> TrialRow:

@@ -60,7 +60,7 @@ def manifest_blockers(baseline: Manifest, candidate: Manifest, *, split: str | N
         yield Reason(
             code="holdout_wanted",
             text="The gate asks for a holdout run, and this run measured "
-            f"{candidate.split or 'unsplit'} cases.",
+            f"{f'{candidate.split} cases' if candidate.split else 'cases of no split'}.",
         )
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from pytest_crashlab.records.comparison import Claim, ClaimKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_crashlab.store import Manifest
 
 
@@ -26,7 +28,7 @@ def claim_of(baseline: Manifest, candidate: Manifest) -> Claim:
         if a != b and not (what == "the target's source" and None in (a, b))
     ]
     if differing:
-        return Claim(kind=ClaimKind.CHANGE, text=f"What changed: {' and '.join(differing)}.")
+        return Claim(kind=ClaimKind.CHANGE, text=f"What changed: {_and(differing)}.")
     if baseline.target_digest is None or candidate.target_digest is None:
         return Claim(
             kind=ClaimKind.UNKNOWN,
@@ -36,6 +38,11 @@ def claim_of(baseline: Manifest, candidate: Manifest) -> Claim:
         kind=ClaimKind.SAME_SOURCE,
         text="Same-source control: target, settings, prompt and model are the same: no change is measured.",
     )
+
+
+def _and(parts: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _configuration(baseline: Manifest, candidate: Manifest) -> str:

@@ -157,7 +157,7 @@ def these_interval(
 ) -> Interval:
     """The measured interval by its name; ``paired`` by pairs of trials, ``factor`` what widened it."""
     over = "pairs of trials" if paired else "trials"
-    name = f"exact over {over}, {method}"
+    name = f"exact over {over}" + (f", {method}" if method is Method.MID_P else "")
     if method is Method.NORMAL:
         name = "normal approximation over cases"
     elif factor is not None:

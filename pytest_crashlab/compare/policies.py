@@ -113,9 +113,14 @@ def _passing(comparison: Comparison | None, *, bootstrap: bool) -> list[str]:
     if comparison is None:
         return []
     because = [r.text for r in comparison.reasons if r.measurable]
+    if because:
+        because.append(_NO_PROOF_ASKED)
     if bootstrap:
         because += [r.text for r in comparison.reasons if r.code == "no_baseline"]
     return because
+
+
+_NO_PROOF_ASKED = "The policy regressions does not ask for proof inside the margin; strict does."
 
 
 def headline(comparison: Comparison) -> str:

@@ -42,7 +42,7 @@ LEFT_OUT_WORDS = {
 MEANINGS = {
     0: "The gate passes",
     1: "The gate fails",
-    10: "The gate gives no verdict: what it needs could not be measured",
+    10: "The gate gives no verdict",
 }
 
 

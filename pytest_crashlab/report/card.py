@@ -51,7 +51,7 @@ def verdict(card: views.VerdictView, *, most_moved: int = MOST_MOVED) -> Iterato
         yield from _paired(card)
         yield from _intervals(card)
     yield from _compared(card)
-    yield from _moved(card.moved, most_moved)
+    yield from _moved(card, most_moved)
     for note in card.notes:
         yield indented(f"Note: {text(note.text)}")
     yield from _deltas(card.deltas, full=most_moved == 0)
@@ -172,31 +172,37 @@ def _compared(card: views.VerdictView) -> Iterator[RenderableType]:
         yield listed(before, [text(case) for case in group.cases], indent=4)
 
 
-def _moved(cases: Sequence[views.ComparedCaseView], most: int) -> Iterator[RenderableType]:
+def _moved(card: views.VerdictView, most: int) -> Iterator[RenderableType]:
+    cases = card.moved
     if not cases or not most:
         return
     yield indented("Cases that moved")
     for case in cases[:most]:
-        yield from moved_lines(case, indent=4)
+        yield from moved_lines(case, indent=4, alarm=alarms(card))
     if len(cases) > most:
         yield unbroken(f"    and {len(cases) - most} more")
 
 
-def moved_lines(case: views.ComparedCaseView, *, indent: int) -> Iterator[RenderableType]:
+def alarms(card: views.VerdictView) -> bool:
+    """Whether a case that is proven worse has a colour: not where the trials themselves are in doubt."""
+    return card.headline != "No verdict"
+
+
+def moved_lines(case: views.ComparedCaseView, *, indent: int, alarm: bool) -> Iterator[RenderableType]:
     """One compared case, and under it what its first failed trial said."""
-    yield moved_line(case, indent=indent)
+    yield moved_line(case, indent=indent, alarm=alarm)
     if case.message:
         yield unbroken(f"{'':{indent + 2}}{case.message}")
 
 
-def moved_line(case: views.ComparedCaseView, *, indent: int = 4) -> Text:
-    """One compared case: "3/4 -> 0/4  -75.0  moved, not proven  test_x.py::test_y"."""
+def moved_line(case: views.ComparedCaseView, *, indent: int, alarm: bool) -> Text:
+    """One compared case: "3/4 -> 0/4  -75.0  moved, not proven  test_x.py::test_y"; red for an ``alarm``."""
     change = f"{case.a_pass}/{case.a_n} -> {case.b_pass}/{case.b_n}"
     word = _PROVEN[case.proven] if case.delta else "no change"
     line = unbroken(
         f"{'':{indent}}{change:<14}  {signed_points(case.delta):>6}  {word:<17}  {text(case.case)}"
     )
-    if case.proven < 0:
+    if alarm and case.proven < 0:
         line.stylize("red")
     return line
 
@@ -206,7 +212,7 @@ def gate(view: views.GateView, *, said: Sequence[str] = ()) -> Iterator[Renderab
     yield Text(view.means, style=_STYLES["Regressed"] if view.exit_code == 1 else "")
     news = [because for because in view.because if because not in said]
     if view.because and not news:
-        yield indented("For the reasons above.")
+        yield indented(f"For the {'reason' if len(view.because) == 1 else 'reasons'} above.")
     for because in news:
         yield indented(text(because))
 

@@ -192,7 +192,7 @@ def _diff(view: views.DiffView, candidate: str) -> Iterator[RenderableType]:
     yield unbroken(f"{_SHOWN_WORDS[view.shown]}: {view.shown_total}")
     yield from _classes(view)
     for case in view.cases:
-        yield from card.moved_lines(case, indent=2)
+        yield from card.moved_lines(case, indent=2, alarm=card.alarms(view.verdict))
     if len(view.cases) < view.total:
         yield unbroken(f"  and {view.total - len(view.cases)} more; --limit 0 shows all.")
     if view.cases:

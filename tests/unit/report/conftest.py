@@ -24,6 +24,11 @@ def store(tmp_path):
 @pytest.fixture
 def tell(store):
     """``tell(a, b)``: the view of a session that measured ``b`` beside ``a``; None: no baseline asked for."""
+    return teller(store)
+
+
+def teller(store):
+    """What the fixture ``tell`` gives, for a store of one's own."""
 
     def session(
         a,

@@ -15,10 +15,9 @@ from pytest_crashlab.compare import CompareOptions
 from pytest_crashlab.compare.history import History
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.report.terminal import render_text
-from tests.stories import row
+from tests.stories import ANSI, row
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-ANSI = re.compile(r"\x1b\[[0-9;]*m")
 FILE = "tests/test_agent.py::test_refund"
 
 
