@@ -123,13 +123,14 @@ def _intervals(card: views.VerdictView) -> Iterator[RenderableType]:
         of = "These cases" if card.of == "these cases" else "By the simple rule"
         interval = points_interval(card.low, card.high)
         yield indented(f"{of}: {interval} (95 %; {text(card.these_method)}).")
-    yield indented(_new_cases(card))
-    yield indented(_detectable(card))
+    yield indented(new_cases(card))
+    yield indented(detectable(card))
     if card.margin is not None:
         yield indented(f"Margin: {points(card.margin)} points.")
 
 
-def _new_cases(card: views.VerdictView) -> str:
+def new_cases(card: views.VerdictView) -> str:
+    """What the comparison says of cases that it did not have, or why it says nothing."""
     if card.new_low is None or card.compared < 2:
         return "New cases of this kind: a change is not shown; one case says nothing about others."
     shown = "shown" if card.new_shown else "not shown"
@@ -139,7 +140,8 @@ def _new_cases(card: views.VerdictView) -> str:
     return f"New cases of this kind: {interval} (95 %; {text(card.new_method)}); a change is {shown}."
 
 
-def _detectable(card: views.VerdictView) -> str:
+def detectable(card: views.VerdictView) -> str:
+    """Which drop this many trials would find, or that they find none."""
     test = "the exact test" if card.method == "normal" else ""
     if card.mde is not None:
         by = f" by {test}" if test else ""

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.sentences import count
-from pytest_crashlab.report.card import rates_line
+from pytest_crashlab.report.card import detectable, new_cases, rates_line
 from pytest_crashlab.report.checks import mean_interval, measured_of
 from pytest_crashlab.report.figures import (
     DASH,
@@ -182,12 +182,10 @@ def _details(card: views.VerdictView) -> Iterator[str]:
         return
     yield "<details><summary>How sure</summary>"
     yield ""
-    if card.low is not None and card.of == "these cases":
+    if card.low is not None and card.high is not None and card.of == "these cases":
         yield f"- These cases: {points_interval(card.low, card.high)} (95 %)"
-    if card.new_low is not None:
-        yield f"- New cases of this kind: {points_interval(card.new_low, card.new_high)} (95 %)"
-    if card.mde is not None:
-        yield f"- A drop of {card.mde * 100:.1f} points would be found in 4 of 5 tries"
+    yield f"- {inert(new_cases(card))}"
+    yield f"- {inert(detectable(card))}"
     if card.margin is not None:
         yield f"- Margin: {card.margin * 100:.1f} points"
     yield f"- Interleaved: {'yes' if card.interleaved else 'no'}"
@@ -249,13 +247,16 @@ def _numbers(view: views.SessionView) -> Iterator[str]:
     yield f"| Flip cases | {flips if known else DASH} | | {of} |"
     yield f"| Undecided and missing | {view.undecided} and {view.missing} | | {view.scheduled} scheduled |"
     for used in view.usage:
-        if not used.trials:
-            continue  # a comment has no room for what nobody reported
+        if used.value is None:
+            continue
         bounds = DASH
         if used.low is not None and used.high is not None:
             bounds = f"{amount(used.low, used.unit)} to {amount(used.high, used.unit)}"
         of = used.basis or used.why or f"{used.trials} of {used.of} trials"
         yield f"| {inert(used.name)} | {amount(used.value, used.unit)} | {bounds} | {inert(of)} |"
+    for why in dict.fromkeys(used.why for used in view.usage if used.value is None):
+        unknown = ", ".join(used.name for used in view.usage if used.value is None and used.why == why)
+        yield f"| {inert(unknown)} | {DASH} | {DASH} | {inert(why)} |"
     if view.judges is not None:
         yield from _judges(view.judges)
     yield ""
