@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.cli import add_store, lookup, output
+from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,4 +66,6 @@ def run(args: argparse.Namespace) -> int:
 def _hint(case: str, manifests: Sequence[Manifest]) -> str:
     known = list(dict.fromkeys(name for manifest in manifests for name in manifest.case_ids))
     near = [name for name in known if case in name] or get_close_matches(case, known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near[:3])}?" if near else f"the store knows {len(known)} cases."
+    if near:
+        return f"did you mean {' or '.join(near[:3])}?"
+    return f"the store knows {count(len(known), 'case')}, 'crashlab view RUN' lists those of a run."

@@ -122,14 +122,17 @@ def _keep(store: Store, brief: Brief, comparison: Comparison | None, gate: Gate,
 
 
 def _next_commands(brief: Brief, run: StoredRun, comparison: Comparison | None) -> list[str]:
-    """What to type next, most useful first: where there is no verdict, why the instrument failed."""
+    """What to type next, most useful first: how an interrupted run goes on, why the instrument failed."""
     commands = after_comparison(comparison, brief.reference, store=brief.store_option)
     if commands and comparison is not None and comparison.word is Word.NO_VERDICT:
         trials = run.trials
         labels = trials.filter(trials["kind"] == Kind.INSTRUMENT.value)["outcome"].unique().sort().to_list()
         if labels:
-            why = f"crashlab{brief.store_option} inspect {brief.run_id} --outcome {','.join(labels)}"
-            return [why, *commands]
+            chosen = ",".join(labels)
+            commands.insert(0, f"crashlab{brief.store_option} inspect {brief.run_id} --outcome {chosen}")
+    if run.manifest.status is RunStatus.CANCELLED and "--crashlab-resume" not in str(run.manifest.warnings):
+        store = brief.store_option.replace("--store", "--crashlab-store", 1)
+        commands.insert(0, f"pytest{store} --crashlab-resume={brief.run_id}")
     if commands:
         return commands
     if brief.bootstrapping and not brief.saving:

@@ -135,7 +135,10 @@ def promote_if_asked(
     word = conclusion.word
     first = all(code == "no_baseline" for code in conclusion.reasons)
     if exit_status != 0:
-        return f"Not saved as baseline {name}: the session ends with exit code {exit_status}.", False
+        said = f"Not saved as baseline {name}: the session ends with exit code {exit_status}"
+        if exit_status == 1 and conclusion.gate is None:
+            said += f"; 'crashlab baseline promote {name} {session.run_id}' saves it all the same"
+        return f"{said}.", False
     if word is Word.REGRESSED or (word is Word.NO_VERDICT and not first):
         return f"Not saved as baseline {name}: the verdict is {word.value}.", False
     from pytest_crashlab.store.promotion import promote

@@ -7,17 +7,22 @@ pytest's display.
 
 from __future__ import annotations
 
+import shutil
 import time
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.records.outcome import Decision
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pytest
 
     from pytest_crashlab.plugin.session import RunSession
 
 _LIVE_EVERY, _LOG_EVERY = 0.1, 10.0
+_NAME = "crashlab: "
+_ANY_WIDTH = 10_000
 
 
 def clock(seconds: float) -> str:
@@ -25,6 +30,29 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def fitted(parts: Sequence[str], width: int) -> str:
+    """``parts`` of a progress line in ``width`` columns: a line that wraps cannot be written over.
+
+    The first part and the last, how far it is and how long it takes, stay the longest.
+    """
+    kept = list(parts)
+    line = f"{_NAME}{', '.join(kept)}"
+    if len(line) > width:
+        line = line.removeprefix(_NAME)
+    while len(line) > width and len(kept) > 2:
+        del kept[-2]
+        line = ", ".join(kept)
+    return line[:width]
+
+
+def _columns() -> int:
+    """Columns of the terminal as it is now, without the last, whose filling may begin another row.
+
+    pytest takes less than 40 for an error and says 80.
+    """
+    return max(1, shutil.get_terminal_size().columns - 1)
 
 
 class Progress:
@@ -57,19 +85,21 @@ class Progress:
         if now - self._shown < (_LIVE_EVERY if self._live else _LOG_EVERY):
             return
         self._shown = now
-        self._write(self.line(now - self._started), final=False)
+        parts = self.parts(now - self._started)
+        self._write(fitted(parts, _columns() if self._live else _ANY_WIDTH), final=False)
 
     def end(self) -> None:
         """Leave the last state behind."""
         if self.active and self._session.recorder is not None:
-            self._write(self.line(time.monotonic() - self._started), final=True)
+            parts = self.parts(time.monotonic() - self._started, over=True)
+            self._write(fitted(parts, _ANY_WIDTH), final=True)
         self.active = False
 
-    def line(self, elapsed: float) -> str:
-        """The line after ``elapsed`` seconds."""
+    def parts(self, elapsed: float, *, over: bool = False) -> list[str]:
+        """What the line says after ``elapsed`` seconds; ``over``: no more trials will come."""
         recorder, selection = self._session.recorder, self._session.selection
         if recorder is None or selection is None:
-            return "crashlab: waiting for the first trial"
+            return ["waiting for the first trial"]
         planned = sum(case.planned for case in selection.cases)
         done = recorder.reported
         parts = [f"{done}/{planned} trials", f"{recorder.decisions[Decision.PASS]} passed"]
@@ -80,19 +110,21 @@ class Progress:
         ):
             if recorder.decisions[decision]:
                 parts.append(f"{recorder.decisions[decision]} {word}")
-        if done < planned:
+        if done < planned and over:
+            parts.append(f"stopped after {clock(elapsed)}")
+        elif done < planned:
             left = clock(elapsed / done * (planned - done)) if done else "-:--"
             parts.append(f"about {left} left")
         else:
             parts.append(f"in {clock(elapsed)}")
-        return "crashlab: " + ", ".join(parts)
+        return parts
 
     def _write(self, text: str, *, final: bool) -> None:
         reporter = self._reporter()
         if reporter is None:
             return
         if self._live:
-            reporter.rewrite(text, erase=True)
+            reporter.rewrite(text.ljust(_columns()))
         elif text != self._last:  # the last trial may just have been shown
             reporter.ensure_newline()
             reporter.write_line(text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from pytest_crashlab.compare.sentences import count, points, several
+from pytest_crashlab.compare.sentences import count, points
 from pytest_crashlab.report.figures import (
     DASH,
     amount,
@@ -217,8 +217,3 @@ def gate(view: views.GateView, *, said: Sequence[str] = ()) -> Iterator[Renderab
         yield indented(f"For the {'reason' if len(view.because) == 1 else 'reasons'} above.")
     for because in news:
         yield indented(text(because))
-
-
-def names(cases: Sequence[str]) -> str:
-    """The first few of the cases, made safe for a terminal."""
-    return several([text(case) for case in cases])

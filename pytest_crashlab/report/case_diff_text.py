@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.report.evidence_text import MOST_LINES, value_lines
@@ -55,8 +56,7 @@ def _lines(view: CaseDiffView, candidate: str, *, words: bool) -> Iterator[Rende
             yield from _cut(unbroken(f"  {line}") for line in value_lines(value))
     yield ""
     yield columns([("trial", "baseline", "this run"), *(_row(pair) for pair in view.pairs)], wrap=(1, 2))
-    for pair in view.pairs:
-        yield from _pair(pair, words=words)
+    yield from _all_pairs(view.pairs, words=words)
     yield ""
     yield from _next(view, candidate)
 
@@ -88,27 +88,39 @@ def _outcome(side: SideView | None) -> str:
     return f"{label} at {text(side.site)}" if side.site and side.kind != "pass" else label
 
 
-def _pair(pair: PairView, *, words: bool) -> Iterator[RenderableType]:
+def _all_pairs(pairs: Sequence[PairView], *, words: bool) -> Iterator[RenderableType]:
+    """What the trials put out and said; trials in a row that say the same are said once."""
+    for _, alike in groupby(((pair, _parts(pair, words=words)) for pair in pairs), key=lambda pair: pair[1]):
+        same = list(alike)
+        first, last = _number(same[0][0]), _number(same[-1][0])
+        numbers = f"Trial {first}" if len(same) == 1 else f"Trials {first} to {last}"
+        for title, lines in same[0][1]:
+            yield ""
+            yield unbroken(f"{numbers}{title}")
+            yield from _cut(lines)
+
+
+def _parts(pair: PairView, *, words: bool) -> list[tuple[str, list[Text]]]:
+    """The parts of a pair of trials: what follows their number in the title, and the lines."""
     sides = (("baseline", pair.a), ("this run", pair.b))
+    found = []
     for name, side in sides:
         if side is not None and side.problem:
-            yield ""
-            yield indented(f"Trial {side.trial} of the {name}: {text(side.problem)}")
+            found.append(
+                (f" of the {name}".replace("the this", "this"), [unbroken(f"  {text(side.problem)}")])
+            )
     for title, part, marked in (("output", "output", pair.output), ("why", "said", pair.said)):
         there = [(name, value) for name, side in sides if side and (value := getattr(side, part))]
-        if not there:
-            continue
-        yield ""
         if len(there) == 2 and are_alike(marked):
-            yield unbroken(f"Trial {_number(pair)}, {title}: the same words")
-            yield from _cut(_plain(there[1][1]))
+            found.append((f", {title}: the same words", list(_plain(there[1][1]))))
         elif len(there) == 2 and words:
-            yield unbroken(f"Trial {_number(pair)}, {title}: [-baseline-] {{+this run+}}")
-            yield from _cut(marked_lines(marked))
+            found.append((f", {title}: [-baseline-] {{+this run+}}", list(marked_lines(marked))))
         else:
-            for name, value in there:
-                yield unbroken(f"Trial {_number(pair)}, {title} of the {name}".replace("the this", "this"))
-                yield from _cut(_plain(value))
+            found += [
+                (f", {title} of the {name}".replace("the this", "this"), list(_plain(value)))
+                for name, value in there
+            ]
+    return found
 
 
 def _plain(value: str) -> Iterator[Text]:

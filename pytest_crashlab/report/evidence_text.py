@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.report.figures import DASH, text
+from pytest_crashlab.report.figures import DASH, seconds, text
 from pytest_crashlab.report.layout import draw, unbroken
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def _head(view: TrialView) -> Iterator[str]:
     site = text(row["site"]) if row["site"] else DASH
     phase = f", decided in {text(row['phase'])}" if row["phase"] else ""
     yield f"  {text(row['outcome'] or 'no_outcome')}{kind} at {site}{phase}"
-    took = "".join(f", {phase.name} {phase.seconds:.2f} s" for phase in view.phases)
-    yield f"  {_moment(row['start'])}, {row['duration']:.2f} s in all{took}, process {text(row['worker'])}"
+    took = "".join(f", {phase.name} {seconds(phase.seconds)}" for phase in view.phases)
+    yield f"  {_moment(row['start'])}, {seconds(row['duration'])} in all{took}, process {text(row['worker'])}"
     if row["t"] is not None:
         of = "" if row["horizon"] is None else f" of {row['horizon']:g}"
         yield f"  {row['t']:g}{of} {text(row['t_unit'] or '')}".rstrip()

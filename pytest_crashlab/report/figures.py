@@ -58,6 +58,13 @@ def amount(value: float | None, unit: str) -> str:
     return f"{digits(value)} {unit}"
 
 
+def seconds(value: float) -> str:
+    """How long something took: "12.30 s", and below a tenth of a second "4.6 ms"."""
+    if value == 0 or value >= _SHORT:
+        return f"{value:.2f} s"
+    return "< 0.1 ms" if value < _SHORTEST else f"{digits(value * 1000, 2)} ms"
+
+
 def change(value: float | None, unit: str) -> str:
     """A difference with its sign, shares in points."""
     if value is None:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.records.outcome import Decision, Kind
+from pytest_crashlab.report.figures import seconds
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -44,14 +45,14 @@ def junit_xml(run: StoredRun, view: views.SessionView) -> bytes:
     trials = _trials(run)
     suite = ET.Element("testsuite", name="pytest-crashlab")
     _properties(suite, _suite_properties(view))
-    seconds = 0.0
+    total = 0.0
     counts = {"failure": 0, "error": 0, "skipped": 0}
     moved = {} if view.verdict is None else {c.case: c for c in view.verdict.cases}
     failed = set() if view.gate is None else set(view.gate.failed_cases)
     for case in view.cases:
         lines = trials.get(case.case, [])
         duration = sum(line["duration"] for line in lines)
-        seconds += duration
+        total += duration
         classname, name = _address(case.case)
         element = ET.SubElement(suite, "testcase", classname=classname, name=name)
         if lines:  # how long a case took of which no trial arrived is not known
@@ -74,7 +75,7 @@ def junit_xml(run: StoredRun, view: views.SessionView) -> bytes:
         timestamp=view.run.started.rstrip("Z"),
     )
     if trials or not view.cases:
-        suite.set("time", f"{seconds:.3f}")
+        suite.set("time", f"{total:.3f}")
     root = ET.Element("testsuites", name="pytest-crashlab")
     root.append(suite)
     ET.indent(root)
@@ -156,7 +157,7 @@ def _no_decision(case: views.CaseView) -> str:
 
 
 def _trial(line: dict[str, Any]) -> str:
-    said = f"trial {line['trial']}: {line['outcome'] or 'no_outcome'} in {line['duration']:.2f} s"
+    said = f"trial {line['trial']}: {line['outcome'] or 'no_outcome'} in {seconds(line['duration'])}"
     if line["site"]:
         said += f" at {line['site']}"
     return f"{said}: {line['message']}" if line["message"] else said

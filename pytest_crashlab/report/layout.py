@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import ConsoleOptions, RenderableType
+
+
+_CASE = re.compile(r"::[^ \[]*\[[^\]]*\]")
 
 
 def draw(parts: Iterable[RenderableType], width: int, *, color: bool, encoding: str = "utf-8") -> str:
@@ -71,7 +75,13 @@ class Hanging:
 def indented(line: str) -> RenderableType:
     """A sentence under a heading, wrapped below itself; it may begin with more blanks."""
     said = line.lstrip(" ")
-    return Hanging(tuple(said.split(" ")), indent=2 + len(line) - len(said))
+    return Hanging(words(said), indent=2 + len(line) - len(said))
+
+
+def words(said: str) -> tuple[str, ...]:
+    """``said`` cut at its blanks, but not at those in the parameters of a case, which is one word."""
+    joined = _CASE.sub(lambda found: found.group().replace(" ", "\0"), said)
+    return tuple(word.replace("\0", " ") for word in joined.split(" "))
 
 
 def listed(before: str, names: Sequence[str], *, indent: int, most: int = 3) -> RenderableType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.report.figures import DASH, text
+from pytest_crashlab.report.figures import DASH, seconds, text
 from pytest_crashlab.report.phases import ended, phase_times
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ def trial_lines(run: StoredRun, case: str) -> Iterator[str]:
     """Every trial of ``case``: outcome, where it was assigned, what it said in full."""
     rows = run.trials.filter(run.trials["deciding"] & (run.trials["case"] == case)).sort("trial")
     for row in rows.iter_rows(named=True):
-        parts = ", ".join(f"{phase} {seconds:.2f} s" for phase, _, seconds in phase_times(row))
-        yield f"trial {row['trial']}: {_head(row)} in {row['duration']:.2f} s{f' ({parts})' if parts else ''}"
+        parts = ", ".join(f"{phase} {seconds(took)}" for phase, _, took in phase_times(row))
+        beside = f" ({parts})" if parts else ""
+        yield f"trial {row['trial']}: {_head(row)} in {seconds(row['duration'])}{beside}"
         if (end := ended(row)) is not None:
             yield f"  {end}"
         yield from (f"  {text(line)}" for line in (row["message"] or "").splitlines() if line.strip())

@@ -8,9 +8,8 @@ from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count
 from pytest_crashlab.report import card, checks, judges, usage
-from pytest_crashlab.report.card import names
 from pytest_crashlab.report.figures import percent, percent_interval, text
-from pytest_crashlab.report.layout import columns, draw, indented, unbroken
+from pytest_crashlab.report.layout import columns, draw, indented, listed, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,10 +71,11 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
     if view.thresholds:
         yield ""
         yield from _thresholds(view.thresholds)
-    yield ""
     if view.verdict is not None:
+        yield ""
         yield from card.verdict(view.verdict)
     elif not view.run.judged:
+        yield ""
         yield "Name a baseline to see whether this run is better or worse."
     if view.gate is not None:
         yield ""
@@ -171,9 +171,14 @@ def _pass_rate(view: views.SessionView) -> Iterator[RenderableType]:
         + "".join(f", {o.count} {text(o.label)}" for o in view.outcomes if o.kind == "excluded")
     )
     if view.never:
-        yield indented(f"{count(len(view.never), 'case')} without a single pass: {names(view.never)}")
+        yield _named(view.never, "without a single pass")
     if view.skipped:
-        yield indented(f"{count(len(view.skipped), 'case')} skipped: {names(view.skipped)}")
+        yield _named(view.skipped, "skipped")
+
+
+def _named(cases: Sequence[str], words: str) -> RenderableType:
+    """How many cases there are of a kind, and the first few."""
+    return listed(f"{count(len(cases), 'case')} {words}:", [text(case) for case in cases], indent=2)
 
 
 def _rates(view: views.SessionView) -> Iterator[RenderableType]:

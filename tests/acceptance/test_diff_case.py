@@ -12,7 +12,7 @@ from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.store import Store
 from pytest_crashlab.store.evidence_writer import EvidenceWriter
 from pytest_crashlab.store.export import export_run
-from tests.stories import START, record
+from tests.stories import START, record, row
 
 A, B = "20261129T063300Z-before", "20261130T063300Z-behind"
 CASE, OTHER, NEW = "t.py::test_refund[42]", "t.py::test_other", "t.py::test_new"
@@ -120,6 +120,20 @@ def test_one_trial_beside_another_and_without_marks(crashlab):
     assert "{+" not in said
     assert "Trial 1 (beside 2), output of the baseline\n  The refund of \\x1b[2J42 is granted.\n" in said
     assert "Trial 1 (beside 2), output of this run\n  The refund of \\x1b[2J42 is denied.\n" in said
+
+
+def test_trials_in_a_row_that_say_the_same_are_said_once(crashlab, store):
+    record(store, {"t.py::x": "PPPPP"}, run_id="20261129T063300Z-before2")
+    said = ["broken", "broken", "broken", "away", "broken"]
+    rows = [row("t.py::x", n, "F", message=why) for n, why in enumerate(said, 1)]
+    record(store, {"t.py::x": "....."}, run_id="20261130T063300Z-behind2", rows=rows)
+    _, out, _ = crashlab("diff", "20261129T063300Z-before2", "20261130T063300Z-behind2", "--case", "t.py::x")
+    parts = [part.splitlines() for part in out.split("\n\n") if part.startswith("Trial")]
+    assert parts == [
+        ["Trials 1 to 3, why of this run", "  broken"],
+        ["Trial 4, why of this run", "  away"],
+        ["Trial 5, why of this run", "  broken"],
+    ]
 
 
 def test_colour_says_nothing_that_marks_do_not(crashlab, monkeypatch):

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from pytest_crashlab.cli import main
 from pytest_crashlab.store.export import export_run
 
 if TYPE_CHECKING:
@@ -120,6 +121,23 @@ def test_promotion_beside_a_baseline(baselined: Suite, monkeypatch: pytest.Monke
     monkeypatch.delenv("BREAK")
     assert baselined.run("--baseline=main", "--save-baseline=main").ret == 0
     assert baselined.store.refs.read("main") == baselined.runs()[0].id != first
+
+
+def test_a_first_run_that_fails_names_the_command_that_makes_it_the_baseline(
+    single: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    single.files(test_it=SUITE)
+    monkeypatch.setenv("BREAK", "1")
+    result = single.run("--trials=2", "--save-baseline=main")
+    assert result.ret == 1
+    (run,) = single.runs()
+    command = f"crashlab baseline promote main {run.id}"
+    said = (
+        f"Not saved as baseline main: the session ends with exit code 1; '{command}' saves it all the same."
+    )
+    assert said in result.outlines
+    assert main([*command.split()[1:], "--store", str(single.root / ".crashlab")]) == 0
+    assert single.store.refs.read("main") == run.id
 
 
 def test_a_verdict_against_promotion_is_no_error_of_its_own(

@@ -12,6 +12,7 @@ from pytest_crashlab.report.figures import (
     percent,
     percent_interval,
     points_interval,
+    seconds,
     signed_points,
     text,
 )
@@ -72,6 +73,21 @@ def test_points(share, written):
 )
 def test_amounts_have_no_exponent(value, unit, written):
     assert amount(value, unit) == written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.0, "0.00 s"),
+        (0.00004, "< 0.1 ms"),
+        (0.00071, "0.71 ms"),
+        (0.0463, "46 ms"),
+        (0.1, "0.10 s"),
+        (75.256, "75.26 s"),
+    ],
+)
+def test_what_something_took_is_never_0_if_it_took_time(value, written):
+    assert seconds(value) == written
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from pytest_crashlab.compare import CompareOptions
 from pytest_crashlab.compare.history import History
 from pytest_crashlab.records.run import RunStatus
+from pytest_crashlab.report.layout import words
 from pytest_crashlab.report.terminal import render_text
 from tests.stories import ANSI, row
 
@@ -273,6 +274,36 @@ def test_names_that_are_left_out_are_listed_below_each_other_and_never_broken(te
     drawn = render_text(view, width=50, color=False).splitlines()
     at = next(i for i, line in enumerate(drawn) if "(skipped_b)" in line)
     assert drawn[at : at + 2] == ["    1 skipped in this run (skipped_b):", f"      {blank}"]
+
+
+def test_names_with_blanks_are_not_broken_in_a_sentence_either(tell):
+    blank = f"{FILE}[how do I return order {{}} that arrived late]"
+    names = [blank.format(n) for n in range(4)]
+    view = tell({**ids(9), **dict.fromkeys(names, "PPPPP")}, {**ids(9), **dict.fromkeys(names, "FFFFF")})
+    drawn = render_text(view, width=50, color=False).splitlines()
+    at = next(i for i, line in enumerate(drawn) if "without a single pass" in line)
+    assert drawn[at + 1 : at + 4] == [f"    {names[0]},", f"    {names[1]},", f"    {names[2]}"]
+    at = next(i for i, line in enumerate(drawn) if line == "  4 cases are proven worse:")
+    assert drawn[at + 1 : at + 4] == [f"  {names[0]},", f"  {names[1]},", f"  {names[2]}"]
+
+
+@pytest.mark.parametrize(
+    ("said", "cut"),
+    [
+        ("it is t.py::t[a b], and c", ["it", "is", "t.py::t[a b],", "and", "c"]),
+        ("t.py::t[a b] and u.py::u[c d]", ["t.py::t[a b]", "and", "u.py::u[c d]"]),
+        ("an open t.py::t[a b", ["an", "open", "t.py::t[a", "b"]),
+        ("a list [1, 2] is none", ["a", "list", "[1,", "2]", "is", "none"]),
+        ("two  blanks", ["two", "", "blanks"]),
+    ],
+)
+def test_a_case_is_one_word(said, cut):
+    assert list(words(said)) == cut
+
+
+def test_a_judged_run_without_its_comparison_has_no_empty_lines(tell):
+    view = tell(None, ids(1), gate={"word": "No change", "exit_code": 0, "because": []})
+    assert "\n\n\n" not in render_text(view, width=80, color=False, full=True)
 
 
 def test_every_interval_has_its_name(tell):
