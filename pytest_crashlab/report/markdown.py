@@ -251,7 +251,8 @@ def _numbers(view: views.SessionView) -> Iterator[str]:
             continue
         bounds = DASH
         if used.low is not None and used.high is not None:
-            bounds = f"{amount(used.low, used.unit)} to {amount(used.high, used.unit)}"
+            low, high = amount(used.low, used.unit), amount(used.high, used.unit)
+            bounds = low if low == high else f"{low} to {high}"
         of = used.basis or used.why or f"{used.trials} of {used.of} trials"
         yield f"| {inert(used.name)} | {amount(used.value, used.unit)} | {bounds} | {inert(of)} |"
     for why in dict.fromkeys(used.why for used in view.usage if used.value is None):

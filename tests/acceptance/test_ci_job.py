@@ -112,6 +112,48 @@ def test_a_clone_of_depth_one_says_what_it_compares_with(origin, tmp_path):
     assert "its newest promotion: no branch is called main" in done.stdout
 
 
+PULL_REQUEST = {
+    "CI": "true",
+    "GITHUB_ACTIONS": "true",
+    "GITHUB_EVENT_NAME": "pull_request",
+    "GITHUB_BASE_REF": "main",
+    "GITHUB_HEAD_REF": "change",
+    "GITHUB_REF": "refs/pull/1/merge",
+}
+
+
+def test_a_pull_request_fails_in_the_checkout_that_github_makes_and_passes_once_it_is_mended(
+    origin, tmp_path
+):
+    """One commit deep, on no branch; the second job writes its comment over the first one's."""
+    store = {"CRASHLAB_STORE": str(origin.folder / ".crashlab")}
+    job = checkout(origin, tmp_path / "clone", "--depth=1", **store, **PULL_REQUEST)
+    job.git("switch", "-q", "--detach")
+    comments = []
+    for code in (1, 0):
+        done = job.pytest("--trials=5", "--baseline=main", "--crashlab-report=crashlab.md")
+        assert done.returncode == code, done.stdout
+        assert "its newest promotion: branch main is not in this clone" in done.stdout
+        assert "The baseline is not an ancestor of this change (shallow clone)." in done.stdout
+        assert done.stdout.count("\n::error ") == (4 if code else 0)
+        comments.append((job.folder / "crashlab.md").read_text("utf-8"))
+        (job.folder / "agent.py").write_text(RIGHT)
+        job.git("commit", "-q", "--allow-empty", "-am", "mend it")
+    assert comments[0].startswith("<!-- pytest-crashlab -->\n### 🔴 Regressed")
+    assert comments[1].startswith("<!-- pytest-crashlab -->\n### ⚪ No change")
+    assert "**The gate passes (exit code 0, policy regressions).**" in comments[1]
+
+
+def test_a_fork_that_regresses_has_nothing_to_compare_with_and_says_so_in_its_comment(origin, tmp_path):
+    job = checkout(origin, tmp_path / "clone", "--depth=1", **PULL_REQUEST)
+    done = job.pytest("--trials=5", "--baseline=main", "--crashlab-report=crashlab.md")
+    assert done.returncode == 10
+    comment = (job.folder / "crashlab.md").read_text("utf-8")
+    assert comment.startswith("<!-- pytest-crashlab -->\n### ⚪ No verdict")
+    assert "No baseline main yet: nothing was recorded for it" in comment
+    assert "| Pass rate, these cases | 0.0 % |" in comment
+
+
 def test_a_fork_has_no_baseline_and_does_not_fail_for_it(origin, tmp_path):
     job = checkout(origin, tmp_path / "clone")
     (job.folder / "agent.py").write_text(RIGHT)

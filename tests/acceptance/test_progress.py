@@ -8,8 +8,12 @@ import signal
 import struct
 import subprocess
 import sys
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
+
+from pytest_crashlab.plugin.progress import Progress, fitted
 
 fcntl = pytest.importorskip("fcntl", reason="no terminal to open on this system")
 pty = pytest.importorskip("pty")
@@ -97,6 +101,34 @@ class Terminal:
 def folder(tmp_path):
     (tmp_path / "test_agent.py").write_text(SUITE)
     return tmp_path
+
+
+def test_what_is_left_is_not_known_before_a_trial_is_over():
+    cases = [SimpleNamespace(planned=3)]
+    recorder = SimpleNamespace(reported=0, decisions=Counter())
+    session = SimpleNamespace(recorder=recorder, selection=SimpleNamespace(cases=cases))
+    progress = Progress(None, session)
+    assert fitted(progress.parts(65.0), 80) == "crashlab: 0/3 trials, 0 passed, about -:-- left"
+    recorder.reported = 1
+    assert progress.parts(1800.0)[-1] == "about 1:00:00 left"
+    assert progress.parts(65.0, over=True)[-1] == "stopped after 1:05"
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (80, "crashlab: 5/9 trials, 3 passed, 2 failed, 1 undecided, about 0:04 left"),
+        (70, "crashlab: 5/9 trials, 3 passed, 2 failed, 1 undecided, about 0:04 left"),
+        (69, "5/9 trials, 3 passed, 2 failed, 1 undecided, about 0:04 left"),
+        (59, "5/9 trials, 3 passed, 2 failed, about 0:04 left"),
+        (40, "5/9 trials, 3 passed, about 0:04 left"),
+        (30, "5/9 trials, about 0:04 left"),
+        (12, "5/9 trials, "),
+    ],
+)
+def test_the_least_is_left_out_first(width, line):
+    parts = ["5/9 trials", "3 passed", "2 failed", "1 undecided", "about 0:04 left"]
+    assert fitted(parts, width) == line
 
 
 @WORKERS

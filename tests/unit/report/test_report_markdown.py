@@ -69,6 +69,12 @@ def test_what_is_not_known_is_a_dash(tell, a):
     assert "| Flip cases | - |" in document
 
 
+def test_bounds_that_read_alike_are_written_once(tell):
+    rows = [row(f"t{c}", 1, "P", run_duration=0.00002 + c / 1e6) for c in range(40)]
+    page = session_markdown(tell(None, {f"t{c}": "." for c in range(40)}, rows=rows))
+    assert "| latency p50 | < 0.1 ms | < 0.1 ms | 40 of 40 trials |" in page
+
+
 def test_without_a_baseline_there_is_no_verdict(tell):
     document = session_markdown(tell(None, {"t.py::a": "PPF"}))
     assert document.startswith(f"{MARKER}\n### Pass rate 66.7 %")
