@@ -17,7 +17,7 @@ from pytest_crashlab.report.figures import (
     signed_points,
     text,
 )
-from pytest_crashlab.report.layout import Hanging, indented, listed, unbroken
+from pytest_crashlab.report.layout import Hanging, indented, listed, unbroken, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -194,7 +194,7 @@ def moved_lines(case: views.ComparedCaseView, *, indent: int, alarm: bool) -> It
     """One compared case, and under it what its first failed trial said."""
     yield moved_line(case, indent=indent, alarm=alarm)
     if case.message:
-        yield unbroken(f"{'':{indent + 2}}{case.message}")
+        yield Hanging(words(case.message), indent=indent + 2, below=2)
 
 
 def moved_line(case: views.ComparedCaseView, *, indent: int, alarm: bool) -> Text:
