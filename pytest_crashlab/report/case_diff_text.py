@@ -93,7 +93,9 @@ def _all_pairs(pairs: Sequence[PairView], *, words: bool) -> Iterator[Renderable
     for _, alike in groupby(((pair, _parts(pair, words=words)) for pair in pairs), key=lambda pair: pair[1]):
         same = list(alike)
         first, last = _number(same[0][0]), _number(same[-1][0])
-        numbers = f"Trial {first}" if len(same) == 1 else f"Trials {first} to {last}"
+        numbers = f"Trials {first} {'and' if len(same) == 2 else 'to'} {last}"
+        if len(same) == 1:
+            numbers = f"Trial {first}"
         for title, lines in same[0][1]:
             yield ""
             yield unbroken(f"{numbers}{title}")

@@ -16,7 +16,7 @@ MOST_CHARACTERS = 20_000
 MOST_WORDS = 1_000  # of what is between the common beginning and the common end
 _MOST_PAIRS = 200_000  # equal words that a comparison may have to look at
 _NEAR = 12  # words that are alike and stay beside a change
-_WORD = re.compile(r"\s*(?:\w+|[^\w\s]|\s+$)")
+_WORD = re.compile(r"\s*(?:\d+(?:[.,]\d+)+(?!\w)|\w+|[^\w\s]|\s+$)")
 
 
 @dataclass(frozen=True, slots=True)

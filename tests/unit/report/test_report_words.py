@@ -35,6 +35,18 @@ def test_the_words_that_differ_are_marked():
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("0.00", "29.23"), ("1,200.50", "1,200.55"), ("2.4.0", "2.4.1")]
+)
+def test_a_number_is_one_word(before, after):
+    assert changed_words(f"We refund {before}.", f"We refund {after}.") == (
+        Words(SAME, "We refund"),
+        Words(REMOVED, f" {before}"),
+        Words(ADDED, f" {after}"),
+        Words(SAME, "."),
+    )
+
+
 @given(TEXTS.map(" ".join), TEXTS.map(" ".join))
 def test_both_texts_can_be_read_from_the_marks(before, after):
     words = changed_words(before, after)
