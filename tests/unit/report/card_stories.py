@@ -43,6 +43,16 @@ def _outage():
     return {"rows": rows, "trial_order": "rounds"}
 
 
+def _answered(name):
+    """5 cases x 5 trials that pass; ``name`` gives what the answer of a case's trial is known by."""
+    pairs = [(case, trial) for trial in range(1, 6) for case in cases(5)]
+    return {"rows": [row(c, t, "P", answers=name(c, t), cached=False) for c, t in pairs]}
+
+
+def _anew(of):
+    return lambda case, trial: f"{of}.{trial}.{case}"
+
+
 LOSSES = [5, 4, 3, 3, 2, 2, 2, 2, 1, 1] + [0] * 15
 
 
@@ -299,6 +309,25 @@ def replayed_a(tell):
 @story
 def replayed_b(tell):
     return tell(cases(5), {**cases(3), **cases(2, "PFFFF", 3)}, replayed=True)
+
+
+@story
+def cached_a(tell):
+    a = _answered(lambda case, trial: case)
+    return tell(cases(5, "....."), cases(5, "....."), a_fields=a, **_answered(_anew("b")))
+
+
+@story
+def cached_b(tell):
+    b = _answered(lambda case, trial: f"{case}.{trial // 2}")
+    return tell(cases(5, "....."), cases(5, "....."), a_fields=_answered(_anew("a")), **b)
+
+
+@story
+def cached_between(tell):
+    a = _answered(_anew("a"))
+    b = _answered(lambda case, trial: _anew("a" if trial == 1 else "b")(case, trial))
+    return tell(cases(5, "....."), cases(5, "....."), a_fields=a, **b)
 
 
 @story

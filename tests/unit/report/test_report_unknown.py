@@ -58,6 +58,7 @@ def used(case, more):
         "judge_models": "strict",
         "judge_voted": 1,
         "judge_split": int(case == 4),
+        "cached": False,
     }
 
 
