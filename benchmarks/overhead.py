@@ -1,6 +1,6 @@
 """What trials cost beside pytest-repeat, and what a session costs that does not use the plugin.
 
-    python benchmarks/overhead.py [trials collection finish growth workers unused isolation transport]
+    python benchmarks/overhead.py [trials collection finish growth workers unused isolation transport store]
         [--rounds N]
 
 Each figure comes from real sessions in processes of their own. The variants of a row take turns, and
@@ -258,7 +258,16 @@ def transport(rounds: int) -> None:
     measured(rounds)
 
 
-PARTS = {f.__name__: f for f in (trials, collection, finish, growth, workers, unused, isolation, transport)}
+def store(rounds: int) -> None:
+    """What a store of many runs, and runs of many trials, cost who asks."""
+    from store_size import store as measured
+
+    measured(rounds)
+
+
+PARTS = {
+    f.__name__: f for f in (trials, collection, finish, growth, workers, unused, isolation, transport, store)
+}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""``crashlab runs``: the stored runs, newest first. Reads manifests only."""
+"""``crashlab runs``: the stored runs, newest first. Reads the heads of manifests only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pytest_crashlab.compare.sentences import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_crashlab.store import Manifest, Store
+    from pytest_crashlab.store import Store
+    from pytest_crashlab.store.heads import RunHead
 
 _STALE_SECONDS = 24 * 3600
 _DEFAULT_LIMIT = 25
@@ -63,10 +64,10 @@ def run(args: argparse.Namespace) -> int:
     limit = numbers.whole("--limit", args.limit, least=0, most=_MOST)
     limit = _DEFAULT_LIMIT if limit is None else limit
     page = numbers.whole("--page", args.page, most=_MOST) or 1
-    manifests = [m for m in store.manifests() if _wanted(m, args)]
-    older = manifests[limit * (page - 1) :]
-    shown = older[:limit] if limit else manifests
-    lines = [run_line(m, names.get(m.id, ()), stale=_stale(store, m)) for m in shown]
+    heads = [head for head in store.heads() if _wanted(head, args)]
+    older = heads[limit * (page - 1) :]
+    shown = older[:limit] if limit else heads
+    lines = [run_line(head, names.get(head.id, ()), stale=_stale(store, head)) for head in shown]
     problems = [problem.text for problem in store.problems]
     if args.json:
         output.write(f"{dumps(runs_json(lines, problems))}\n")
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         render_runs(
             lines,
             problems,
-            head=_counts(store, manifests),
+            head=_counts(store, heads),
             more=_more(len(older) - len(shown), page) if limit else None,
             width=screen.width,
             color=screen.color,
@@ -86,35 +87,36 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _counts(store: Store, manifests: Sequence[Manifest]) -> str | None:
+def _counts(store: Store, heads: Sequence[RunHead]) -> str | None:
     """How many runs the filters left, by how they ended; None for an empty store."""
-    if not manifests and not store.run_ids():
+    if not heads and not store.run_ids():
         return None
     ended = Counter(
-        "not finished" if _stale(store, m) else _ENDS.get(m.status.value, m.status.value) for m in manifests
+        "not finished" if _stale(store, head) else _ENDS.get(head.status.value, head.status.value)
+        for head in heads
     )
     parts = [f"{ended[end]} {end}" for end in ("completed", "running", "not finished", "failed or cancelled")]
     said = [part for part in parts if not part.startswith("0 ")]
-    return f"{count(len(manifests), 'run')}{': ' if said else ''}{', '.join(said)}"
+    return f"{count(len(heads), 'run')}{': ' if said else ''}{', '.join(said)}"
 
 
 def _more(left: int, page: int) -> str | None:
     return f"{count(left, 'older run')}: --page {page + 1} shows the next, --limit 0 all." if left else None
 
 
-def _wanted(manifest: Manifest, args: argparse.Namespace) -> bool:
+def _wanted(head: RunHead, args: argparse.Namespace) -> bool:
     return all(
         wanted is None or value == wanted
         for wanted, value in (
-            (args.status, manifest.status.value),
-            (args.release, manifest.release),
-            (args.dataset, manifest.dataset),
-            (args.split, manifest.split),
-            (args.branch, (manifest.git or {}).get("branch")),
+            (args.status, head.status.value),
+            (args.release, head.release),
+            (args.dataset, head.dataset),
+            (args.split, head.split),
+            (args.branch, None if head.git is None else head.git.branch),
         )
-    ) and (args.name is None or args.name.lower() in (manifest.name or "").lower())
+    ) and (args.name is None or args.name.lower() in (head.name or "").lower())
 
 
-def _stale(store: Store, manifest: Manifest) -> bool:
-    running = manifest.status.value == "running"
-    return running and time.time() - store.changed_at(manifest.id) > _STALE_SECONDS
+def _stale(store: Store, head: RunHead) -> bool:
+    running = head.status.value == "running"
+    return running and time.time() - store.changed_at(head.id) > _STALE_SECONDS

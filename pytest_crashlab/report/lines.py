@@ -10,33 +10,34 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_crashlab.store import Manifest
+    from pytest_crashlab.store.heads import RunHead
 
 
-def run_line(manifest: Manifest, names: Sequence[str] = (), *, stale: bool = False) -> views.RunLineView:
+def run_line(head: RunHead, names: Sequence[str] = (), *, stale: bool = False) -> views.RunLineView:
     """One line of the list of runs, without reading a table. Numbers a run did not store are None."""
-    summary = manifest.summary or {}
+    git, summary, gate = head.git, head.summary, head.gate
     return views.RunLineView(
-        id=manifest.id,
-        status=manifest.status.value,
+        id=head.id,
+        status=head.status.value,
         stale=stale,
-        name=manifest.name,
-        release=manifest.release,
-        prompt=manifest.prompt,
-        dataset=manifest.dataset,
-        dataset_version=manifest.dataset_version,
-        split=manifest.split,
-        branch=(manifest.git or {}).get("branch"),
-        commit=(manifest.git or {}).get("commit"),
-        cases=manifest.planned_cases,
-        k=manifest.k,
-        pass_rate=summary.get("pass_rate"),
-        undecided=summary.get("undecided"),
-        missing=summary.get("missing"),
-        started=manifest.created,
-        word=(manifest.gate or {}).get("word"),
-        exit_code=(manifest.gate or {}).get("exit_code"),
+        name=head.name,
+        release=head.release,
+        prompt=head.prompt,
+        dataset=head.dataset,
+        dataset_version=head.dataset_version,
+        split=head.split,
+        branch=None if git is None else git.branch,
+        commit=None if git is None else git.commit,
+        cases=head.planned_cases,
+        k=head.k,
+        pass_rate=None if summary is None else summary.pass_rate,
+        undecided=None if summary is None else summary.undecided,
+        missing=None if summary is None else summary.missing,
+        started=head.created,
+        word=None if gate is None else gate.word,
+        exit_code=None if gate is None else gate.exit_code,
         names=tuple(names),
-        amended=bool(manifest.amendments),
+        amended=bool(head.amendments),
     )
 
 

@@ -36,22 +36,70 @@ BUDGET_USE = "budget.jsonl"
 
 
 class RunPaths:
-    """The files of one run; ``plan``, ``journal``, ``control``, ``budget_use`` only while it is running."""
+    """The files of one run. Each path is made when it is asked for: a listing asks each run for one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest = folder / "manifest.json"
-        self.plan = folder / "plan.json"
-        self.journal = folder / "journal.jsonl"
-        self.control = folder / CONTROL
-        self.budget_use = folder / BUDGET_USE
-        self.writer_lock = folder / "writer.lock"
-        self.cases = folder / "cases.parquet"
-        self.trials = folder / "trials.parquet"
-        self.checks = folder / "checks.parquet"
-        self.calls = folder / "calls.parquet"
-        self.evidence = folder / "evidence.db"
-        self.comparisons = folder / "comparisons"
+
+    @property
+    def manifest(self) -> Path:
+        """What the run says of itself."""
+        return self.folder / "manifest.json"
+
+    @property
+    def plan(self) -> Path:
+        """The planned cases, while it is running."""
+        return self.folder / "plan.json"
+
+    @property
+    def journal(self) -> Path:
+        """The trials so far, while it is running."""
+        return self.folder / "journal.jsonl"
+
+    @property
+    def control(self) -> Path:
+        """Which providers its processes do not ask any more, while it is running."""
+        return self.folder / CONTROL
+
+    @property
+    def budget_use(self) -> Path:
+        """What trials took of budgets, while it is running."""
+        return self.folder / BUDGET_USE
+
+    @property
+    def writer_lock(self) -> Path:
+        """Locked by the process that writes the run."""
+        return self.folder / "writer.lock"
+
+    @property
+    def cases(self) -> Path:
+        """A row a planned case."""
+        return self.folder / "cases.parquet"
+
+    @property
+    def trials(self) -> Path:
+        """A row an attempt."""
+        return self.folder / "trials.parquet"
+
+    @property
+    def checks(self) -> Path:
+        """A row a check of an attempt."""
+        return self.folder / "checks.parquet"
+
+    @property
+    def calls(self) -> Path:
+        """A row a call."""
+        return self.folder / "calls.parquet"
+
+    @property
+    def evidence(self) -> Path:
+        """What each attempt left, compressed."""
+        return self.folder / "evidence.db"
+
+    @property
+    def comparisons(self) -> Path:
+        """Kept comparisons, by baseline."""
+        return self.folder / "comparisons"
 
 
 class StorePaths:

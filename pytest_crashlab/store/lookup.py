@@ -47,10 +47,10 @@ def run_by_id(store: Store, reference: str) -> str | None:
 
     ids = store.run_ids()
     if reference == LATEST:
-        manifests = store.manifests()
-        if not manifests:
+        heads = store.heads()
+        if not heads:
             raise UsageError("There is no run yet; record one with 'pytest --trials=5'.")
-        return manifests[0].id
+        return heads[0].id
     if reference in ids:
         return reference
     if len(reference) < _FEWEST:

@@ -13,6 +13,8 @@ from pytest_crashlab.store.lock import FileLock
 from pytest_crashlab.store.schema import Manifest, utc_now
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_crashlab.store.layout import RunPaths, StorePaths
 
 
@@ -42,16 +44,22 @@ def read_manifest(paths: StorePaths, run_id: str) -> Manifest:
     Raises :class:`StoreError` with near misses for a run that does not exist,
     :class:`CorruptRun` for a folder without a readable manifest, :class:`FormatTooNew`.
     """
+    path, content = manifest_bytes(paths, run_id)
+    return Manifest.from_bytes(content, str(path))
+
+
+def manifest_bytes(paths: StorePaths, run_id: str) -> tuple[Path, bytes]:
+    """The file of a run's manifest and what it holds; raises as :func:`read_manifest` does."""
     run = paths.run(run_id)
+    path = run.manifest
     try:
-        content = run.manifest.read_bytes()
+        return path, path.read_bytes()
     except FileNotFoundError:
         if run.folder.is_dir():
-            raise CorruptRun(f"{run.manifest} is missing; restore it or delete the run's folder.") from None
+            raise CorruptRun(f"{path} is missing; restore it or delete the run's folder.") from None
         raise StoreError(unknown_run(run_id, run_ids(paths), str(paths.root))) from None
     except OSError as error:
-        raise StoreError(f"{run.manifest} cannot be read ({error.strerror or error}).") from error
-    return Manifest.from_bytes(content, str(run.manifest))
+        raise StoreError(f"{path} cannot be read ({error.strerror or error}).") from error
 
 
 def unknown_run(run_id: str, known: list[str], where: str) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from pytest_crashlab.store.heads import RunHead
     from pytest_crashlab.store.layout import RunPaths
     from pytest_crashlab.store.seal import Tables
 
@@ -138,6 +139,13 @@ class Store:
     def manifests(self) -> list[Manifest]:
         """All runs, newest first. Those that cannot be read are in :attr:`problems`."""
         found, self.problems = list_manifests(self.paths)
+        return found
+
+    def heads(self) -> list[RunHead]:
+        """What a list shows of each run, newest first: in a large store, a fraction of :meth:`manifests`."""
+        from pytest_crashlab.store.heads import list_heads
+
+        found, self.problems = list_heads(self.paths)
         return found
 
     def run_ids(self) -> list[str]:

@@ -139,12 +139,7 @@ class Manifest(BaseModel):
             version = _format_of(content)
             if version is not None and version > FORMAT:
                 raise _too_new(where, version) from None
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            what = f"{field}: {first['msg']}" if field else first["msg"]
-            raise CorruptRun(
-                f"{where} is no manifest of a run ({what}); repair it or delete the run."
-            ) from None
+            raise no_manifest(where, error) from None
         if manifest.format > FORMAT:
             raise _too_new(where, manifest.format)
         return manifest
@@ -155,6 +150,14 @@ class Manifest(BaseModel):
         if unknown:
             raise TypeError(f"a manifest has no field {unknown[0]!r}")
         return self.model_validate({**self.model_dump(), **fields})
+
+
+def no_manifest(where: str, error: ValidationError) -> CorruptRun:
+    """The error for a file that is no manifest, with the first thing that is wrong with it."""
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"])
+    what = f"{field}: {first['msg']}" if field else first["msg"]
+    return CorruptRun(f"{where} is no manifest of a run ({what}); repair it or delete the run.")
 
 
 def _storable(value: Any) -> Any:
@@ -170,7 +173,7 @@ def _storable(value: Any) -> Any:
 def _format_of(content: bytes) -> int | None:
     try:
         version = json.loads(content)["format"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return version if isinstance(version, int) else None
 

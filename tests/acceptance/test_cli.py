@@ -203,6 +203,81 @@ def test_a_damaged_run_is_named_and_the_others_are_listed(own, ok):
     assert BASE in out
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        b"",
+        b"\xff\xfe\x00",
+        b"[]",
+        b"null",
+        b"[" * 200_000,
+        lambda text: text[: len(text) // 2],
+        lambda text: text + b"x",
+        lambda text: text.replace(b'"case_ids": [', b'"case_ids": [,'),
+        {"format": 99},
+        {"format": "one"},
+        {"id": None},
+        {"status": "resting"},
+        {"name": ["a"]},
+        {"release": 2.4},
+        {"created": 5},
+        {"k": "five"},
+        {"planned_cases": None},
+        {"git": "main"},
+        {"git": {"branch": 7, "commit": "1f26568"}},
+        {"git": {"commit": {}}},
+        {"summary": []},
+        {"summary": {"pass_rate": "most"}},
+        {"summary": {"pass_rate": float("nan")}},
+        {"summary": {"undecided": 0.5}},
+        {"gate": {"word": 3}},
+        {"gate": {"exit_code": "fails"}},
+        {"amendments": "some"},
+    ],
+    ids=lambda spoil: "cut" if callable(spoil) else repr(spoil)[:40],
+)
+def test_whatever_is_wrong_with_a_manifest_its_run_is_named_and_the_others_are_listed(own, ok, spoil):
+    path = own / ".crashlab" / "runs" / SAME / "manifest.json"
+    whole = path.read_bytes()
+    if callable(spoil):
+        path.write_bytes(spoil(whole))
+    else:
+        path.write_bytes(
+            spoil if isinstance(spoil, bytes) else json.dumps(json.loads(whole) | spoil).encode()
+        )
+    lines = ok(own, "runs", COLUMNS="400").splitlines()
+    assert lines[0] == "  5 runs: 4 completed, 1 running"
+    assert [line.split()[0] for line in lines[2:] if line[0] != " "] == [KILLED, HOLDOUT, LOST, WORSE, BASE]
+    assert [line for line in lines if SAME in line] == [lines[-1]]
+    assert lines[-1].startswith(f"  Not readable: {path} ")
+    data = json.loads(ok(own, "runs", "--release", "2.3.0", "--json"))
+    assert [run["id"] for run in data["runs"]] == [BASE]
+    (problem,) = data["problems"]
+    assert str(path) in problem
+    assert ok(own, "view", "latest", "--json")
+
+
+def test_a_manifest_that_is_away_or_a_folder_is_named_too(own, ok):
+    runs = own / ".crashlab" / "runs"
+    (runs / SAME / "manifest.json").unlink()
+    (runs / LOST / "manifest.json").unlink()
+    (runs / LOST / "manifest.json").mkdir()
+    (runs / "not a run's name").mkdir()
+    (runs / "a file").write_text("{}")
+    data = json.loads(ok(own, "runs", "--json"))
+    assert [run["id"] for run in data["runs"]] == [KILLED, HOLDOUT, WORSE, BASE]
+    (name, lost, same) = data["problems"]
+    assert name.startswith('"not a run\'s name" cannot be a run id')
+    assert lost.startswith(f"{runs / LOST / 'manifest.json'} cannot be read")
+    assert same.startswith(f"{runs / SAME / 'manifest.json'} is missing")
+
+
+@pytest.mark.parametrize("created", ["", "yesterday", "0001-01-01T00:00:00", "9999-12-31T23:59:59-23:59"])
+def test_a_run_of_an_unlikely_time_is_listed(own, ok, created):
+    Store.open(own / ".crashlab").set_fields(SAME, created=created)
+    assert f"\n{SAME} " in ok(own, "runs")
+
+
 def test_runs_needs_no_table_library(shared):
     program = (
         "import sys; from pytest_crashlab.cli import main; assert main(['runs']) == 0; "

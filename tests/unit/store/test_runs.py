@@ -12,6 +12,7 @@ from pytest_crashlab.records.check import CheckRow
 from pytest_crashlab.records.outcome import Kind
 from pytest_crashlab.records.run import RunStatus
 from pytest_crashlab.records.trial import Phase, TrialRow
+from pytest_crashlab.store.heads import RunHead
 from pytest_crashlab.store.runs import Store
 from pytest_crashlab.store.schema import Manifest
 
@@ -218,6 +219,51 @@ def test_a_run_that_cannot_be_listed_is_a_problem_and_hides_no_other(store):
         store.manifest(bad.id)
     with pytest.raises(FormatTooNew):
         store.load(later.id)
+
+
+def test_a_head_is_what_the_manifest_says(store):
+    git = {"branch": "fix", "commit": "1f26568", "dirty": True}
+    fields = {"name": "nightly", "release": "2.4.0", "prompt": "v3", "dataset": "d", "dataset_version": "3"}
+    gate = {"word": "Regressed", "exit_code": 1, "because": ["t is worse."]}
+    summary = {"pass_rate": 0.5, "undecided": 1, "missing": None, "ratios": {}}
+    record(store, {"a": ["passed", "failed"]}, split="dev", git=git, **fields)
+    full = store.set_fields(store.run_ids()[0], gate=gate, summary=summary, amendments=[{"note": "x"}])
+    record(store, {"a": ["passed"]}, created="2020-01-01T00:00:00Z")
+    head, bare = store.heads()
+    assert [head.id, bare.id] == [m.id for m in store.manifests()]
+    told = head.model_dump()
+    assert told["git"] == {"branch": "fix", "commit": "1f26568"}
+    assert told["gate"] == {"word": "Regressed", "exit_code": 1}
+    assert told["summary"] == {"pass_rate": 0.5, "undecided": 1, "missing": None}
+    manifest = full.model_dump()
+    assert {n: v for n, v in told.items() if n not in ("git", "gate", "summary")} == {
+        n: manifest[n] for n in told if n not in ("git", "gate", "summary")
+    }
+    assert (bare.git, bare.gate, bare.summary, bare.amendments) == (None, None, None, [])
+
+
+def test_a_head_has_the_defaults_of_a_manifest():
+    assert set(RunHead.model_fields) <= set(Manifest.model_fields)
+    created = "2026-11-30T00:00:00Z"
+    manifest = Manifest(id="x", created=created).model_dump()
+    assert RunHead(id="x", created=created).model_dump() == {n: manifest[n] for n in RunHead.model_fields}
+
+
+def test_heads_tell_what_manifests_tell_of_runs_that_cannot_be_read(store):
+    record(store, {"a": ["passed"]})
+    for content in (
+        '{"id": "x", "status": "resting"}',
+        '{"format": 9, "id": 5}',
+        '{"format": 9, "id": "x"}',
+        "{",
+    ):
+        bad = record(store, {"a": ["passed"]})
+        store.paths.run(bad.id).manifest.write_text(content)
+    store.manifests()
+    problems = store.problems
+    assert len(problems) == 4
+    assert len(store.heads()) == 1
+    assert store.problems == problems
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"null", b"[]", b"{}"])
