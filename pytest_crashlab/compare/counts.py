@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_crashlab.records.outcome import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     import polars as pl
 
@@ -129,30 +129,39 @@ def count_cases(run: StoredRun) -> RunCounts:
         value=kind.is_in([Kind.PASS.value, Kind.FAIL.value])
     )
     passed = kind == Kind.PASS.value
+    # Only the columns that are asked, numbers of cases instead of their ids, and flags that are ready before
+    # they are summed: what is worked out within a group is worked out as often as there are cases.
     rows = (
-        run.trials.filter(pl.col("deciding"))
-        .join(run.cases.select("case", "planned"), on="case")
+        run.trials.lazy()
+        .filter("deciding")
+        .select("case", "trial", "kind", "infra_healthy", "target_completed", "t_unit")
+        .join(run.cases.lazy().select("case", "planned").with_row_index("at"), on="case")
+        .drop("case")
         .filter(pl.col("trial").is_between(1, pl.col("planned")))
-        .unique(["case", "trial"])
-        .group_by("case")
-        .agg(
-            passes=passed.sum(),
-            decided=system.sum(),
-            undecided=(kind == Kind.INSTRUMENT.value).sum(),
-            excluded=(kind == Kind.EXCLUDED.value).sum(),
-            no_outcome=kind.is_null().sum(),
-            healthy=healthy.sum(),
-            completed=completed.sum(),
-            behaved=(healthy & completed).sum(),
-            behaved_passes=(healthy & completed & passed).sum(),
-            units=pl.col("t_unit").cast(pl.String).drop_nulls().unique(),
+        .unique(["at", "trial"])
+        .select(
+            "at",
+            "t_unit",
+            passes=passed,
+            decided=system,
+            undecided=kind == Kind.INSTRUMENT.value,
+            excluded=kind == Kind.EXCLUDED.value,
+            no_outcome=kind.is_null(),
+            healthy=healthy,
+            completed=completed,
+            behaved=healthy & completed,
+            behaved_passes=healthy & completed & passed,
         )
+        .collect()
     )
-    sums = rows.select("case", "units", *_SUMS)
-    table = run.cases.join(sums, on="case", how="left", maintain_order="left").with_columns(
-        pl.col(*_SUMS).fill_null(0)
+    table = run.cases.with_row_index("at").join(
+        rows.group_by("at").agg(pl.col(*_SUMS).sum()), on="at", how="left", maintain_order="left"
     )
-    return RunCounts(cases=tuple(_count(row) for row in table.select(*_COLUMNS).iter_rows()))
+    units: dict[int, set[str]] = {}
+    for at, unit in rows.select("at", "t_unit").drop_nulls().unique().iter_rows():
+        units.setdefault(at, set()).add(unit)
+    counted = table.select(*_PLAN, pl.col(*_SUMS).fill_null(0)).rows()
+    return RunCounts(cases=tuple(_count(row, units.get(at)) for at, row in enumerate(counted)))
 
 
 def scheduled_checks(run: StoredRun) -> pl.DataFrame:
@@ -166,11 +175,11 @@ def scheduled_checks(run: StoredRun) -> pl.DataFrame:
     return run.checks.join(scheduled.select(key), on=key)
 
 
-def _count(row: tuple[Any, ...]) -> CaseCount:
-    units, *rest = row
-    return CaseCount(units=frozenset(units or ()), **dict(zip(_COLUMNS[1:], rest, strict=True)))
+def _count(row: tuple[Any, ...], units: Collection[str] | None) -> CaseCount:
+    return CaseCount(units=frozenset(units) if units else _NO_UNITS, **dict(zip(_COLUMNS, row, strict=True)))
 
 
+_NO_UNITS: frozenset[str] = frozenset()
 _SUMS = (
     "passes",
     "decided",
@@ -183,4 +192,4 @@ _SUMS = (
     "behaved_passes",
 )
 _PLAN = ("case", "planned", "content", "pass_rule", "min_passes", "uses_trial", "file", "line")
-_COLUMNS = ("units", *_PLAN, *_SUMS)
+_COLUMNS = (*_PLAN, *_SUMS)

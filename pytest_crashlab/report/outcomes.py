@@ -70,8 +70,9 @@ def compared_assignments(baseline: StoredRun, candidate: StoredRun) -> tuple[vie
 
 def _counts(run: StoredRun) -> dict[_Key, int]:
     """Deciding trials by label, kind and place. Trials without a row are in no place."""
-    rows = run.trials.filter(run.trials["deciding"]).select("outcome", "kind", "site")
-    return dict(Counter((label, kind, site) for label, kind, site in rows.iter_rows()))
+    rows = run.trials.select("outcome", "kind", "site").filter(run.trials["deciding"])
+    found = rows.group_by("outcome", "kind", "site", maintain_order=True).len()
+    return {(label, kind, site): trials for label, kind, site, trials in found.iter_rows()}
 
 
 def _definitions(manifest: Manifest) -> dict[str, str]:

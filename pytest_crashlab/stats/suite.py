@@ -19,9 +19,19 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SuiteModel:
-    """Pass probabilities: ``p[i, q]`` is quantile q of what is known about case i (rows weigh the same)."""
+    """Pass probabilities: ``p[i, q]`` is quantile q of what is known about case i (rows weigh the same).
 
-    p: Floats
+    ``cells`` the distinct rows of ``p`` and ``of`` which one a case has: cases with the same counts are
+    known alike, and the functions of a large suite are worked out for each once.
+    """
+
+    cells: Floats
+    of: Ints
+
+    @property
+    def p(self) -> Floats:
+        """A row a case."""
+        return self.cells[self.of]
 
     @property
     def rate(self) -> float:
@@ -31,14 +41,14 @@ class SuiteModel:
     @property
     def variance(self) -> float:
         """Mean variance ``p (1 - p)`` of one trial."""
-        return float((self.p * (1 - self.p)).mean())
+        return float((self.cells * (1 - self.cells))[self.of].mean())
 
     def shifted(self, drop: float) -> SuiteModel:
         """The same cases, all moved by one step on the logit scale so that the mean falls by ``drop``."""
-        logits = special.logit(np.clip(self.p, _EDGE, 1 - _EDGE))
+        logits = special.logit(np.clip(self.cells, _EDGE, 1 - _EDGE))
         target = self.rate - drop
-        step = crossing(lambda c: float(special.expit(logits + c).mean()) - target, 0.0, 1.0, 1e-9)
-        return SuiteModel(p=special.expit(logits + step))
+        step = crossing(lambda c: float(special.expit(logits + c)[self.of].mean()) - target, 0.0, 1.0, 1e-9)
+        return SuiteModel(cells=special.expit(logits + step), of=self.of)
 
 
 def fit_suite(passes: Ints, n: Ints) -> SuiteModel:
@@ -53,7 +63,7 @@ def fit_suite(passes: Ints, n: Ints) -> SuiteModel:
     cells, inverse = np.unique(np.stack([passes, n], axis=1), axis=0, return_inverse=True)
     alpha = strength * rate + cells[:, 0]
     beta = strength * (1 - rate) + cells[:, 1] - cells[:, 0]
-    return SuiteModel(p=_quantiles(alpha, beta)[inverse.ravel()])
+    return SuiteModel(cells=_quantiles(alpha, beta), of=inverse.ravel())
 
 
 def assumed_suite(cases: int, rate: float, strength: float) -> SuiteModel:
@@ -63,7 +73,7 @@ def assumed_suite(cases: int, rate: float, strength: float) -> SuiteModel:
     """
     share("rate", rate)
     alpha = np.array([strength * rate])
-    return SuiteModel(p=np.repeat(_quantiles(alpha, strength - alpha), cases, axis=0))
+    return SuiteModel(cells=_quantiles(alpha, strength - alpha), of=np.zeros(cases, dtype=np.int64))
 
 
 def _quantiles(alpha: npt.NDArray[Any], beta: npt.NDArray[Any]) -> Floats:
