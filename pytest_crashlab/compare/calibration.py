@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_crashlab.compare.counts import RunCounts
     from pytest_crashlab.store import Manifest, Store
+    from pytest_crashlab.store.heads import RunHead
 
 MOST_PAIRS = 5
 _MOST_RUNS = 200
@@ -36,19 +37,19 @@ def aa_factor(store: Store, candidate: Manifest) -> float | None:
 
 
 def _equal_runs(store: Store, candidate: Manifest) -> Iterator[Arms]:
-    waiting: dict[tuple[str | None, ...], tuple[Manifest, RunCounts]] = {}
+    waiting: dict[tuple[str | None, ...], RunHead] = {}
     found = 0
-    for manifest in _earlier(store, candidate):
-        version = _version(manifest)
-        try:
-            counts = count_cases(store.load(manifest.id))
-        except StoreError:
-            continue  # a damaged run calibrates nothing; who asks for it is told
+    for head in _earlier(store, candidate):
+        version = _version(head)
         other = waiting.pop(version, None)
         if other is None:
-            waiting[version] = manifest, counts
+            waiting[version] = head  # its tables are read when there is a run to pair it with
             continue
-        pairs = pair(counts, other[1]).pairs
+        counts, others = _counts(store, head), _counts(store, other)
+        if counts is None or others is None:
+            waiting[version] = head if others is None else other
+            continue
+        pairs = pair(counts, others).pairs
         if pairs:
             yield Arms.of(pairs)
             found += 1
@@ -56,31 +57,39 @@ def _equal_runs(store: Store, candidate: Manifest) -> Iterator[Arms]:
             return
 
 
-def _earlier(store: Store, candidate: Manifest) -> Iterator[Manifest]:
+def _counts(store: Store, head: RunHead) -> RunCounts | None:
+    """The counts of a run; None for a damaged one, which calibrates nothing: who asks for it is told."""
+    try:
+        return count_cases(store.load(head.id))
+    except StoreError:
+        return None
+
+
+def _earlier(store: Store, candidate: Manifest) -> Iterator[RunHead]:
     """Usable runs from the newest on whose version occurs at least twice."""
-    usable: list[Manifest] = []
+    usable: list[RunHead] = []
     for run_id in store.run_ids()[:_MOST_RUNS]:
         try:
-            manifest = store.manifest(run_id)
+            head = store.head(run_id)
         except StoreError:
             continue
-        if manifest.id != candidate.id and _is_usable(manifest, candidate):
-            usable.append(manifest)
-    versions = [_version(m) for m in usable]
-    return (m for m in usable if versions.count(_version(m)) > 1)
+        if head.id != candidate.id and _is_usable(head, candidate):
+            usable.append(head)
+    versions = [_version(head) for head in usable]
+    return (head for head in usable if versions.count(_version(head)) > 1)
 
 
-def _is_usable(manifest: Manifest, candidate: Manifest) -> bool:
+def _is_usable(head: RunHead, candidate: Manifest) -> bool:
     return (
-        manifest.status is RunStatus.COMPLETED
-        and not manifest.replayed
-        and not manifest.cached
-        and manifest.created <= candidate.created
-        and manifest.target_digest is not None
-        and manifest.evaluation_digest is not None
-        and (manifest.dataset, manifest.split) == (candidate.dataset, candidate.split)
+        head.status is RunStatus.COMPLETED
+        and not head.replayed
+        and not head.cached
+        and head.created <= candidate.created
+        and head.target_digest is not None
+        and head.evaluation_digest is not None
+        and (head.dataset, head.split) == (candidate.dataset, candidate.split)
     )
 
 
-def _version(manifest: Manifest) -> tuple[str | None, ...]:
-    return (manifest.target_digest, manifest.evaluation_digest, manifest.prompt, manifest.model)
+def _version(head: RunHead) -> tuple[str | None, ...]:
+    return (head.target_digest, head.evaluation_digest, head.prompt, head.model)

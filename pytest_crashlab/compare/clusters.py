@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.compare.codes import case_codes
 from pytest_crashlab.records.outcome import Decision
 
 if TYPE_CHECKING:
@@ -43,13 +44,14 @@ def failure_cluster(run: StoredRun) -> Cluster | None:
 
     from pytest_crashlab.stats import failure_clusters
 
+    decided = run.trials.select("case", "trial", "deciding", "decision", "start", "duration").filter(
+        pl.col("deciding") & pl.col("decision").is_in([Decision.PASS.value, Decision.FAIL.value])
+    )
     rows = (
-        run.trials.filter(
-            pl.col("deciding") & pl.col("decision").is_in([Decision.PASS.value, Decision.FAIL.value])
-        )
+        decided.with_columns(case_codes(decided["case"]))
         .sort("start", "trial", "case")
         .select(
-            pl.col("case").rank("dense").cast(pl.Int64),
+            "case",
             (pl.col("decision") == Decision.FAIL.value).alias("failed"),
             "start",
             (pl.col("start") + pl.col("duration")).alias("end"),

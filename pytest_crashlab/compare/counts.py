@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_crashlab.records.outcome import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     import polars as pl
 
     from pytest_crashlab.store import StoredRun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseCount:
-    """One case of a run: its plan, and what its trials came to.
+class CaseCount(NamedTuple):
+    """One case of a run: its plan, and what its trials came to. A tuple, as a run has thousands.
 
     A trial counts once, by the attempt that decides it. ``excluded`` trials (skip, xfail) are outside
     ``scheduled``; ``missing`` are scheduled trials without a row or without an outcome, of which
@@ -28,6 +27,12 @@ class CaseCount:
 
     case: str
     planned: int
+    content: str
+    pass_rule: str | None
+    min_passes: int | None
+    uses_trial: bool
+    file: str | None
+    line: int | None
     passes: int
     decided: int
     undecided: int
@@ -38,12 +43,6 @@ class CaseCount:
     behaved: int
     behaved_passes: int
     units: frozenset[str]
-    content: str
-    pass_rule: str | None
-    min_passes: int | None
-    uses_trial: bool
-    file: str | None
-    line: int | None
 
     @property
     def scheduled(self) -> int:
@@ -161,7 +160,12 @@ def count_cases(run: StoredRun) -> RunCounts:
     for at, unit in rows.select("at", "t_unit").drop_nulls().unique().iter_rows():
         units.setdefault(at, set()).add(unit)
     counted = table.select(*_PLAN, pl.col(*_SUMS).fill_null(0)).rows()
-    return RunCounts(cases=tuple(_count(row, units.get(at)) for at, row in enumerate(counted)))
+    return RunCounts(
+        cases=tuple(
+            CaseCount._make((*row, frozenset(units[at]) if at in units else _NO_UNITS))
+            for at, row in enumerate(counted)
+        )
+    )
 
 
 def scheduled_checks(run: StoredRun) -> pl.DataFrame:
@@ -173,10 +177,6 @@ def scheduled_checks(run: StoredRun) -> pl.DataFrame:
     )
     key = ["case", "trial", "attempt"]
     return run.checks.join(scheduled.select(key), on=key)
-
-
-def _count(row: tuple[Any, ...], units: Collection[str] | None) -> CaseCount:
-    return CaseCount(units=frozenset(units) if units else _NO_UNITS, **dict(zip(_COLUMNS, row, strict=True)))
 
 
 _NO_UNITS: frozenset[str] = frozenset()
@@ -192,4 +192,3 @@ _SUMS = (
     "behaved_passes",
 )
 _PLAN = ("case", "planned", "content", "pass_rule", "min_passes", "uses_trial", "file", "line")
-_COLUMNS = (*_PLAN, *_SUMS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,14 +29,14 @@ if TYPE_CHECKING:
 
 _Part = tuple[int, int]
 _RATES: tuple[tuple[str, str, Callable[[CaseCount], _Part]], ...] = (
-    ("end-to-end success", "scheduled trials", lambda c: (c.passes, c.scheduled)),
+    ("end-to-end success", "scheduled trials", attrgetter("passes", "scheduled")),
     (
         "behavioural success",
         "trials with a sound instrument and a completed target",
-        lambda c: (c.behaved_passes, c.behaved),
+        attrgetter("behaved_passes", "behaved"),
     ),
-    ("infrastructure availability", "scheduled trials", lambda c: (c.healthy, c.scheduled)),
-    ("target completion", "scheduled trials", lambda c: (c.completed, c.scheduled)),
+    ("infrastructure availability", "scheduled trials", attrgetter("healthy", "scheduled")),
+    ("target completion", "scheduled trials", attrgetter("completed", "scheduled")),
 )
 NOTHING_SHARED = "no case in which both runs have it"
 
@@ -71,8 +72,9 @@ def _rates(shared: Sequence[tuple[CaseCount, CaseCount]]) -> Iterator[Delta]:
 
 def _shares(group: str, name: str, of: str, parts: Sequence[tuple[_Part, _Part]], *, tested: bool) -> Delta:
     """The mean over cases of a share in each run, and the difference; ``tested`` with an exact p-value."""
-    known = [(a, b) for a, b in parts if a[1] and b[1]]
-    x, m, y, l_ = (np.asarray([pair[i][j] for pair in known], dtype=np.int64) for i in (0, 1) for j in (0, 1))
+    numbers = (number for pair in parts for part in pair for number in part)
+    table = np.fromiter(numbers, dtype=np.int64, count=4 * len(parts)).reshape(-1, 4)
+    x, m, y, l_ = table[(table[:, 1] != 0) & (table[:, 3] != 0)].T.copy()
     base = Delta(
         group=group,
         name=name,
@@ -82,9 +84,9 @@ def _shares(group: str, name: str, of: str, parts: Sequence[tuple[_Part, _Part]]
         a_n=int(m.sum()),
         b_n=int(l_.sum()),
         of=of,
-        cases=len(known),
+        cases=x.size,
     )
-    if not known:
+    if not x.size:
         return replace(base, why=NOTHING_SHARED)
     a, b = float((x / m).mean()), float((y / l_).mean())
     if tested:

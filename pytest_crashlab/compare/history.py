@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_crashlab.store import Manifest, Store
+    from pytest_crashlab.store.heads import RunHead
 
 FALSE_ALARM = 0.025
 """The share of comparisons of equal runs that read Regressed, at most."""
@@ -33,12 +34,12 @@ class History:
 
 
 def history(store: Store, candidate: Manifest, baseline_id: str) -> History:
-    """What the newest 1,000 runs of the store tell of earlier comparisons; reads manifests only."""
+    """What the newest 1,000 runs of the store tell of earlier comparisons; reads heads of manifests only."""
     comparisons, repeats = 1, 0
     for earlier in _judged(store, candidate):
         comparisons += 1
         same = _version(earlier) == _version(candidate) and None not in _version(candidate)[:2]
-        repeats += same and (earlier.baseline or {}).get("id") == baseline_id
+        repeats += same and earlier.baseline is not None and earlier.baseline.id == baseline_id
     return History(comparisons=comparisons, repeats=repeats)
 
 
@@ -52,17 +53,17 @@ def history_notes(known: History | None) -> Iterator[Note]:
         )
 
 
-def _judged(store: Store, candidate: Manifest) -> Iterator[Manifest]:
+def _judged(store: Store, candidate: Manifest) -> Iterator[RunHead]:
     for run_id in store.run_ids()[:MOST_RUNS]:
         if run_id == candidate.id:
             continue
         try:
-            manifest = store.manifest(run_id)
+            head = store.head(run_id)
         except StoreError:
             continue  # who asks for a damaged run is told
-        if (manifest.gate or {}).get("word") in _WORDS and manifest.created <= candidate.created:
-            yield manifest
+        if head.gate is not None and head.gate.word in _WORDS and head.created <= candidate.created:
+            yield head
 
 
-def _version(manifest: Manifest) -> tuple[str | None, ...]:
+def _version(manifest: Manifest | RunHead) -> tuple[str | None, ...]:
     return (manifest.target_digest, manifest.evaluation_digest, manifest.prompt, manifest.model)

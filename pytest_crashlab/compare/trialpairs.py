@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,8 +82,8 @@ def only_paired(pairs: Sequence[Pair], trials: TrialPairs) -> tuple[tuple[Pair, 
         if n:
             kept.append(
                 Pair(
-                    a=replace(pair.a, passes=both + only_a, decided=n),
-                    b=replace(pair.b, passes=both + only_b, decided=n),
+                    a=pair.a._replace(passes=both + only_a, decided=n),
+                    b=pair.b._replace(passes=both + only_b, decided=n),
                 )
             )
         else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_crashlab.compare.codes import case_codes
 from pytest_crashlab.stats import paired_t, quantile
 
 if TYPE_CHECKING:
@@ -128,8 +129,7 @@ def latency(rows: pl.DataFrame, q: float) -> Quantile:
     import polars as pl
 
     known = rows.filter(pl.col("run_duration").is_finite())
-    codes = known["case"].rank("dense").cast(pl.Int64).to_numpy()
-    return quantile(known["run_duration"].to_numpy(), codes, q)
+    return quantile(known["run_duration"].to_numpy(), case_codes(known["case"]).to_numpy(), q)
 
 
 def _latency(rows: pl.DataFrame, name: str, q: float) -> Usage:

@@ -1,4 +1,4 @@
-"""What a list shows of each run: the few fields of a manifest that are read for every run of a store."""
+"""The few fields of a manifest that are asked of every run of a store: for lists, and for its history."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ class _Gate(BaseModel):
     exit_code: int | None = None
 
 
+class _Baseline(BaseModel):
+    model_config = _CONFIG
+
+    id: str | None = None
+
+
 class RunHead(BaseModel):
     """Fields of a :class:`pytest_crashlab.store.schema.Manifest`, with the types that a list needs."""
 
@@ -58,6 +64,12 @@ class RunHead(BaseModel):
     dataset: str | None = None
     dataset_version: str | None = None
     split: str | None = None
+    replayed: bool = False
+    cached: int | None = None
+    model: str | None = None
+    target_digest: str | None = None
+    evaluation_digest: str | None = None
+    baseline: _Baseline | None = None
     git: _Git | None = None
     summary: _Summary | None = None
     gate: _Gate | None = None
@@ -76,14 +88,19 @@ class RunHead(BaseModel):
         return head
 
 
+def read_head(paths: StorePaths, run_id: str) -> RunHead:
+    """The head of a run's manifest; raises as :func:`pytest_crashlab.store.manifests.read_manifest`."""
+    path, content = manifest_bytes(paths, run_id)
+    return RunHead.from_bytes(content, str(path))
+
+
 def list_heads(paths: StorePaths) -> tuple[list[RunHead], list[StoreProblem]]:
     """The heads of all runs, newest first, and the runs whose manifest could not be read."""
     found: list[RunHead] = []
     problems: list[StoreProblem] = []
     for run_id in run_ids(paths):
         try:
-            path, content = manifest_bytes(paths, run_id)
-            found.append(RunHead.from_bytes(content, str(path)))
+            found.append(read_head(paths, run_id))
         except StoreError as error:
             if paths.runs.joinpath(run_id).is_dir():  # else it was deleted since it was listed
                 problems.append(StoreProblem(run_id=run_id, text=str(error)))

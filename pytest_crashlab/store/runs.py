@@ -148,6 +148,12 @@ class Store:
         found, self.problems = list_heads(self.paths)
         return found
 
+    def head(self, run_id: str) -> RunHead:
+        """What a list shows of one run; raises as :meth:`manifest` does."""
+        from pytest_crashlab.store.heads import read_head
+
+        return read_head(self.paths, run_id)
+
     def run_ids(self) -> list[str]:
         """The ids of all runs, newest first, without reading any."""
         return run_ids(self.paths)
