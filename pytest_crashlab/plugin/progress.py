@@ -1,4 +1,4 @@
-"""What a long session shows while it runs: one line with trials, outcomes and the time left.
+"""What a long session shows while it runs: one line with trials, outcomes, cost and the time left.
 
 A terminal gets the line in place; a log gets it now and then. Trials of all files take turns, so
 pytest's own letters, a file name before each, would say less in more lines. ``-v`` and ``-q`` keep
@@ -12,17 +12,21 @@ import time
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.records.outcome import Decision
+from pytest_crashlab.report.figures import amount, seconds, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pytest
 
+    from pytest_crashlab.plugin.recorder import Recorder
     from pytest_crashlab.plugin.session import RunSession
 
 _LIVE_EVERY, _LOG_EVERY = 0.1, 10.0
 _NAME = "crashlab: "
 _ANY_WIDTH = 10_000
+_LONG = 1.0  # seconds from which on a trial is worth a name
+_LONGEST_NAME = 30
 
 
 def clock(seconds: float) -> str:
@@ -53,6 +57,29 @@ def _columns() -> int:
     pytest takes less than 40 for an error and says 80.
     """
     return max(1, shutil.get_terminal_size().columns - 1)
+
+
+def _cost(recorder: Recorder) -> list[str]:
+    """What the targets told that they cost; at least that, where a trial told nothing."""
+    if recorder.cost is None:
+        return []
+    return [f"{'at least ' if recorder.costless else ''}{amount(recorder.cost, 'USD')}"]
+
+
+def _slowest(recorder: Recorder) -> list[str]:
+    """The case with the longest trial so far, where one takes long enough to be waited for."""
+    if recorder.slowest is None or recorder.slowest[0] < _LONG:
+        return []
+    duration, case = recorder.slowest
+    name = text(_own_name(case))
+    short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+    return [f"slowest {short} {seconds(duration)}"]
+
+
+def _own_name(case: str) -> str:
+    """The test's name and its parameters, without the file and class: parameters may hold ``::``."""
+    head, bracket, parameters = case.partition("[")
+    return f"{head.rpartition('::')[2]}{bracket}{parameters}"
 
 
 class Progress:
@@ -110,6 +137,9 @@ class Progress:
         ):
             if recorder.decisions[decision]:
                 parts.append(f"{recorder.decisions[decision]} {word}")
+        parts += _cost(recorder)
+        if not over:
+            parts += _slowest(recorder)
         if done < planned and over:
             parts.append(f"stopped after {clock(elapsed)}")
         elif done < planned:

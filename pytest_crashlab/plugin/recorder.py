@@ -34,6 +34,9 @@ class Recorder:
         self.decisions: Counter[Decision] = Counter()
         self.reported = sum(self._reported(case) for case in self._attempts)
         self.troubled: set[str] = set()  # cases with a trial that failed or gave no decision
+        self.cost: float | None = None  # US dollars that the targets of this session told
+        self.costless = 0  # rows that told none
+        self.slowest: tuple[float, str] | None = None  # seconds of the longest trial, and its case
         self._untold: set[tuple[str, int]] = set()  # trials that have rows, and none with an outcome
 
     def add(self, finished: Finished) -> TrialRow:
@@ -97,6 +100,12 @@ class Recorder:
             self.decisions[row.decision] += 1
         if row.decision in (Decision.FAIL, Decision.INCONCLUSIVE):
             self.troubled.add(row.case)
+        if row.cost_usd is None:
+            self.costless += 1
+        else:
+            self.cost = (self.cost or 0.0) + row.cost_usd
+        if self.slowest is None or row.duration > self.slowest[0]:
+            self.slowest = row.duration, row.case
 
     @property
     def ran(self) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_crashlab.compare.sentences import count, several
-from pytest_crashlab.report import figures, usage
+from pytest_crashlab.report import usage
 from pytest_crashlab.report.figures import DASH, text
 from pytest_crashlab.report.layout import indented
 
@@ -22,7 +22,7 @@ ASKED = "trials that asked a judge"
 def short(judges: views.JudgesView) -> Iterator[RenderableType]:
     """A few lines with the totals."""
     yield f"Judge {text(several(judges.models))} (no part of the target's numbers)"
-    yield indented(", ".join(_total(used) for used in judges.usage))
+    yield indented(", ".join(usage.short(used) for used in judges.usage))
     yield indented(flips(judges))
 
 
@@ -45,19 +45,3 @@ def flips(judges: views.JudgesView) -> str:
 def flips_of(judges: views.JudgesView) -> str:
     """What judge flips are counted over."""
     return f"{count(judges.flips_of, 'judgement')} of two votes or more"
-
-
-def _total(used: views.UsageView) -> str:
-    """One total: "15 calls", "time 2.4 s", "tokens in 7,500 (4 of 5 trials told it)" or "cost -"."""
-    if used.total is None:
-        return f"{text(used.name)} {DASH}"
-    known = [used.basis] if used.basis else []
-    if used.trials < used.of:
-        known.append(f"{used.trials} of {used.of} trials told it")
-    beside = f" ({', '.join(text(part) for part in known)})" if known else ""
-    if used.unit == used.name:
-        noun = used.name.removesuffix("s") if used.total == 1 else used.name
-        return f"{usage.amount(used.total)} {text(noun)}{beside}"
-    if used.name.startswith(used.unit):
-        return f"{text(used.name)} {usage.amount(used.total)}{beside}"
-    return f"{text(used.name)} {figures.amount(used.total, used.unit)}{beside}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from pytest_crashlab.compare.sentences import count
-from pytest_crashlab.report import card, checks, judges, usage
+from pytest_crashlab.report import card, checks, judges, short, usage
 from pytest_crashlab.report.figures import percent, percent_interval, text
 from pytest_crashlab.report.layout import columns, draw, indented, listed, unbroken
 
@@ -64,9 +64,12 @@ def _session(view: views.SessionView, *, full: bool) -> Iterator[RenderableType]
             yield from judges.table(view.judges)
         yield ""
         yield from _cases(view)
-    elif view.judges is not None:
+    else:
         yield ""
-        yield from judges.short(view.judges)
+        yield from short.lines(view, _of_the_run(view))
+        if view.judges is not None:
+            yield ""
+            yield from judges.short(view.judges)
     yield from _anomalies(view, full=full)
     if view.thresholds:
         yield ""
@@ -182,15 +185,18 @@ def _named(cases: Sequence[str], words: str) -> RenderableType:
 
 
 def _rates(view: views.SessionView) -> Iterator[RenderableType]:
-    """Those of the run; those of its checks have a table of their own."""
-    of_checks = {f"check {check.name}" for check in view.checks}
-    rates = [rate for rate in view.rates if rate.name not in of_checks]
     yield "Rates"
     yield columns(
-        [("rate", "value", "95 %, new cases", "of"), *(_rate(rate) for rate in rates)],
+        [("rate", "value", "95 %, new cases", "of"), *(_rate(rate) for rate in _of_the_run(view))],
         right=(1,),
         wrap=3,
     )
+
+
+def _of_the_run(view: views.SessionView) -> list[views.RateView]:
+    """Rates of the run; those of its checks have a table of their own."""
+    of_checks = {f"check {check.name}" for check in view.checks}
+    return [rate for rate in view.rates if rate.name not in of_checks]
 
 
 def _rate(rate: views.RateView) -> tuple[str, str, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_crashlab.report import figures
 from pytest_crashlab.report.figures import DASH, digits, text
 from pytest_crashlab.report.layout import columns
 
@@ -44,6 +45,23 @@ def _row(u: views.UsageView, of: str) -> tuple[str, str, str, str, str]:
     low_high = DASH if low is None and high is None else f"{amount(low)} to {amount(high)}{in_unit}"
     total = DASH if u.total is None else f"{amount(u.total)} {u.unit}"
     return (text(u.name), f"{amount(value)}{in_unit}", low_high, total, text("; ".join(parts) or None))
+
+
+def short(used: views.UsageView) -> str:
+    """A time a trial, or a total: "latency p50 2.1 s", "15 calls", "tokens in 7,500", "cost -"."""
+    told = used.value if used.name.startswith("latency") else used.total
+    if told is None:
+        return f"{text(used.name)} {DASH}"
+    known = [used.basis] if used.basis else []
+    if used.trials < used.of:
+        known.append(f"{used.trials} of {used.of} trials told it")
+    beside = f" ({', '.join(text(part) for part in known)})" if known else ""
+    if used.unit == used.name:
+        noun = used.name.removesuffix("s") if told == 1 else used.name
+        return f"{amount(told)} {text(noun)}{beside}"
+    if used.name.startswith(used.unit):
+        return f"{text(used.name)} {amount(told)}{beside}"
+    return f"{text(used.name)} {figures.amount(told, used.unit)}{beside}"
 
 
 def amount(value: float | None) -> str:

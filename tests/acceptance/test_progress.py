@@ -105,13 +105,34 @@ def folder(tmp_path):
 
 def test_what_is_left_is_not_known_before_a_trial_is_over():
     cases = [SimpleNamespace(planned=3)]
-    recorder = SimpleNamespace(reported=0, decisions=Counter())
+    recorder = SimpleNamespace(reported=0, decisions=Counter(), cost=None, slowest=None)
     session = SimpleNamespace(recorder=recorder, selection=SimpleNamespace(cases=cases))
     progress = Progress(None, session)
     assert fitted(progress.parts(65.0), 80) == "crashlab: 0/3 trials, 0 passed, about -:-- left"
     recorder.reported = 1
     assert progress.parts(1800.0)[-1] == "about 1:00:00 left"
     assert progress.parts(65.0, over=True)[-1] == "stopped after 1:05"
+
+
+@pytest.mark.parametrize(
+    ("cost", "costless", "slowest", "said"),
+    [
+        (None, 3, (0.99, "t.py::test_a"), []),
+        (0.0123, 0, None, ["0.0123 USD"]),
+        (1.5, 1, (2.04, "t.py::TestIt::test_a[b::c]"), ["at least 1.5 USD", "slowest test_a[b::c] 2.04 s"]),
+        (0.0, 0, (61.0, f"t.py::test_{'n' * 40}"), ["0 USD", f"slowest test_{'n' * 22}... 61.00 s"]),
+        (None, 0, (5.0, "t.py::test_a[\x1b[2J]"), ["slowest test_a[\\x1b[2J] 5.00 s"]),
+    ],
+)
+def test_cost_and_the_slowest_case_are_told_as_far_as_known(cost, costless, slowest, said):
+    recorder = SimpleNamespace(reported=3, decisions=Counter(), cost=cost, costless=costless, slowest=slowest)
+    session = SimpleNamespace(
+        recorder=recorder, selection=SimpleNamespace(cases=[SimpleNamespace(planned=6)])
+    )
+    progress = Progress(None, session)
+    assert progress.parts(10.0) == ["3/6 trials", "0 passed", *said, "about 0:10 left"]
+    over = [part for part in said if not part.startswith("slowest")]
+    assert progress.parts(10.0, over=True) == ["3/6 trials", "0 passed", *over, "stopped after 0:10"]
 
 
 @pytest.mark.parametrize(
