@@ -1,7 +1,8 @@
 """Answers of a provider that came more than once: trials that share one are no independent samples.
 
 Trials run in several processes, so what their answers are known by is brought together here, at the end. A
-trial is a repeat when an earlier one had the same answer: the first may have been drawn for its request.
+trial is a repeat when another had the same answer first, which may have been drawn for its request. Of trials
+that ran side by side, the first is one whose answer did not say that it came from a cache.
 """
 
 from __future__ import annotations
@@ -53,14 +54,14 @@ def count_shared(earlier: pl.DataFrame, later: pl.DataFrame) -> int:
 
 
 def _answers(trials: pl.DataFrame) -> pl.DataFrame:
-    """One row an answer, in the order in which the trials began: row, start and end of its trial."""
+    """One row an answer: row, start and end of its trial; in the order in which they began, told caches last."""
     import polars as pl
 
     return (
-        trials.select("start", "answers", (pl.col("start") + pl.col("duration")).alias("end"))
+        trials.select("start", "answers", "cached", (pl.col("start") + pl.col("duration")).alias("end"))
         .with_row_index("row")
         .filter(pl.col("answers").is_not_null())
-        .sort("start", "row")
+        .sort(pl.col("cached").fill_null(value=False), "start", "row")
         .select("row", "start", "end", pl.col("answers").str.split(" ").alias("answer"))
         .explode("answer")
     )

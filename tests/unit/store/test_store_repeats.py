@@ -54,6 +54,12 @@ def test_the_first_is_the_one_that_began_first_wherever_it_stands(store):
     assert marks(run) == [True, False]
 
 
+def test_of_trials_side_by_side_the_first_is_the_one_that_says_no_cache(store):
+    """The one that began first may well have asked last: what its answer says of itself decides."""
+    rows = ({"answers": "a", "start": 20.0, "cached": True}, {"answers": "a", "start": 20.1, "cached": False})
+    assert marks(sealed(store, *rows)) == [True, False]
+
+
 @pytest.mark.parametrize(("start", "expected"), [(1_000.2, False), (1_002.4, False), (1_002.6, True)])
 def test_a_time_counts_only_where_the_other_trial_is_long_over(store, start, expected):
     rows = ({"answers": "~a", "start": 1_000.0, "duration": 0.5}, {"answers": "~a", "start": start})
