@@ -15,10 +15,11 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_crashlab.sandbox import cgroups, folders, processes
+from pytest_crashlab.sandbox import cgroups, processes
 from pytest_crashlab.sandbox.base import SandboxFailure, hides_itself, shown
 from pytest_crashlab.sandbox.container import SCRIPT, ContainedCommand
 from pytest_crashlab.sandbox.kept import Machine
+from pytest_crashlab.sandbox.removing import remove
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -272,7 +273,7 @@ class DockerBox:
             running.abandon()
         self._running = []
         for folder in (self.workspace, *self._reports):
-            folders.remove(folder)
+            remove(folder)
         self._reports = []
 
 

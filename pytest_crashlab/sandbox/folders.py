@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import stat
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from pytest_crashlab.sandbox import cgroups, processes
 from pytest_crashlab.sandbox.base import SandboxFailure
+from pytest_crashlab.sandbox.removing import remove
 
 MARK = "CRASHLAB_SANDBOX"
 """The variable by which a process that a killed session left is known."""
@@ -41,25 +41,6 @@ def make_own() -> Path:
     own = Path(tempfile.mkdtemp(prefix=f"{processes.identity(os.getpid())}-", dir=base_folder()))
     own.chmod(_passable())
     return own
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder that a target wrote to: whatever modes it set, and never through a link."""
-    with contextlib.suppress(OSError):  # often it is empty
-        os.rmdir(folder)  # noqa: PTH106
-        return
-
-    def open_up(_function: object, path: str, _error: object) -> None:
-        with contextlib.suppress(OSError):
-            if str(path) != str(folder):  # what it is in is others' as well, and its mode stays
-                os.chmod(os.path.dirname(path), 0o700, follow_symlinks=True)  # noqa: PTH101, PTH120  of our own tree
-            if os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114
-                os.chmod(path, 0o700)  # noqa: PTH101
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)  # noqa: PTH108
-
-    shutil.rmtree(folder, onerror=open_up)
 
 
 def remove_left_behind() -> list[str]:

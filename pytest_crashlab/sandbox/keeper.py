@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import os
 import select
-import shutil
 import socket
 import sys
 
@@ -19,7 +18,7 @@ def main() -> None:
     """Serve commands until the test process closes the connection or ends."""
     root, fd, base, number = sys.argv[1:5]
     sys.path.append(root)
-    from pytest_crashlab.sandbox import cgroups, processes, wire
+    from pytest_crashlab.sandbox import cgroups, processes, removing, wire
     from pytest_crashlab.sandbox.supervise import ParentGone, Supervised
 
     sock = socket.socket(fileno=int(fd))
@@ -51,7 +50,7 @@ def main() -> None:
         if cage is not None:
             cage.remove()
         if os.getppid() != owner:
-            shutil.rmtree(base, ignore_errors=True)
+            removing.remove(base)
 
 
 def is_asked(sock: socket.socket, parent: int | None) -> bool:

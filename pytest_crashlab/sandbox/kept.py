@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_crashlab.sandbox import folders
 from pytest_crashlab.sandbox.base import hides_itself
 from pytest_crashlab.sandbox.keepers import Keepers, KeptCommand
+from pytest_crashlab.sandbox.removing import remove
 from pytest_crashlab.sandbox.workspace import inside
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Machine:
         if self._keepers is not None:
             self._keepers.close()
         if self._own is not None:
-            folders.remove(self._own)
+            remove(self._own)
         self._own = self._keepers = None
 
 
@@ -122,4 +123,4 @@ class KeptBox:
         self._running = []
         for folder in (self.workspace, self.scratch):
             if folder is not None:
-                folders.remove(folder)
+                remove(folder)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = hides_itself
 _SHOWN_BYTES = 64 << 10  # of a file, in a snapshot
+_SHOWN_IN_ALL = 16 << 20  # of the others only a digest is kept
+_READ_IN_ALL = 1 << 30  # for digests; files may be large on paper and take no room on the disk
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -214,26 +216,32 @@ class Sandbox:
         A file that is not there is left out.
         """
         found = {}
-        for path in paths or self.files():
+        texts, read = 0, 0
+        for path in paths or self._files.files():
             try:
-                content = self._files.read(path)
+                with self._files.open(path) as (file, size):
+                    content = file.read(size) if size <= min(_SHOWN_BYTES, _SHOWN_IN_ALL - texts) else None
             except FileNotFoundError:
                 continue
             except (LinkRefused, OSError) as error:
                 found[path] = f"({type(error).__name__})"
                 continue
-            text = content.decode("utf-8", "replace") if len(content) <= _SHOWN_BYTES else None
-            found[path] = (
-                text
-                if text is not None and text.encode() == content
-                else f"sha256:{self._files.digest(path)} ({len(content)} bytes)"
-            )
+            text = None if content is None else _as_text(content)
+            if text is not None:
+                texts += size
+                found[path] = text
+            elif read + size > _READ_IN_ALL:
+                found[path] = f"({size} bytes, not read)"
+            else:
+                read += size
+                found[path] = f"sha256:{self._files.digest(path)} ({size} bytes)"
         return found
 
     def changed(self) -> set[str]:
         """The paths of files that the target made, changed or removed: what the test wrote is known."""
-        now = {path: self._files.digest(path) for path in self._files.files()}
-        return {path for path in now.keys() | self._known.keys() if now.get(path) != self._known.get(path)}
+        now = set(self._files.files())
+        same = {path for path, digest in self._known.items() if self._files.digest(path) == digest}
+        return (now | self._known.keys()) - (same & now)
 
     def upload(self, source: str | os.PathLike[str], path: str) -> None:
         """Copy a file or folder of this machine into the sandbox; links in it are followed."""
@@ -255,15 +263,20 @@ class Sandbox:
         copied: nothing of this machine can come back as the target's.
         """
         to = Path(destination)
-        if not self._files.is_folder(path):
-            contents = {to: self._files.read(path)}
-        else:
+        names = {to: path}
+        if self._files.is_folder(path):
             prefix = inside(path)
-            names = list(self._files.files(path))
-            contents = {to / Path(n).relative_to(prefix): self._files.read(n) for n in names}
-        for target, content in contents.items():
+            names = {to / Path(n).relative_to(prefix): n for n in self._files.files(path)}
+        room = None if self.limits.disk is None else max(self.limits.disk, _READ_IN_ALL)
+        for name in names.values():
+            with self._files.open(name) as (_, size):
+                room = None if room is None else room - size
+            if room is not None and room < 0:
+                raise LinkRefused(f"{shown(path)!r} in the sandbox holds more than its disk may")
+        for target, name in names.items():
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            with target.open("wb") as copy:
+                copy.writelines(self._files.parts(name))
 
     def close(self) -> None:
         """End what runs and remove everything."""
@@ -326,6 +339,13 @@ class Process:
             return
         if result.ended_by is not EndedBy.STOPPED:  # by the test, which knows
             raise TargetError(judged(result, self._limits, check=False), f"nothing listens on port {port}: ")
+
+
+def _as_text(content: bytes) -> str | None:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def judged(result: Result, limits: Limits, *, check: bool) -> Result:

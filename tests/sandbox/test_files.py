@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_crashlab.sandbox import removing, sandbox
 from pytest_crashlab.sandbox.base import FileMissing, LinkRefused, NotJson, PathRefused
+from pytest_crashlab.sandbox.limits import Limits
+from pytest_crashlab.sandbox.sandbox import Sandbox
 
 
 def test_files_go_both_ways(box, tmp_path):
@@ -78,3 +81,66 @@ def test_what_is_missing_or_no_json_speaks_of_the_target(box):
     box.write("orders.json", "{")
     with pytest.raises(NotJson, match="is no JSON"):
         box.read_json("orders.json")
+
+
+DIG = "import os\nfor i in range(1500): os.mkdir('ddd'); os.chdir('ddd')\nopen('leaf', 'w').write('x')"
+
+
+def test_however_deep_the_target_digs_its_files_are_listed_and_removed(backend, tmp_path):
+    box = Sandbox(backend, Limits(wall_clock=20))
+    box.write("kept", "1")
+    box.run(["python3", "-c", DIG], check=True)
+    assert len(box.files()) == 2  # one of them the folder that is too deep to be looked into
+    (deep,) = box.changed()
+    assert box.snapshot(deep) == {deep: "(LinkRefused)"}
+    with pytest.raises(LinkRefused):
+        box.download(".", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    workspace = box._box.workspace
+    box.close()
+    assert not workspace.exists()
+
+
+def test_removing_follows_no_link_and_takes_whatever_modes_there_are(tmp_path):
+    inside = tmp_path / "inside"
+    (inside / "a" / "b").mkdir(parents=True)
+    (inside / "a" / "b" / "f").write_text("x")
+    (inside / "a" / "out").symlink_to(tmp_path)
+    (tmp_path / "outside").write_text("kept")
+    (inside / "a").chmod(0)
+    removing.remove(inside)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["outside"]
+    removing.remove(inside)
+    (tmp_path / "link").symlink_to(tmp_path)
+    removing.remove(tmp_path / "link")
+    assert (tmp_path / "outside").exists()
+
+
+def test_a_folder_in_a_files_place_speaks_of_the_target(box):
+    box.write("answer.json", "{}")
+    box.run(["sh", "-c", "rm answer.json && mkdir answer.json"], check=True)
+    for use in (box.read_json, lambda path: box.write(path, "x")):
+        with pytest.raises(LinkRefused, match=r"'answer\.json' in the sandbox is "):
+            use("answer.json")
+    assert box.changed() == {"answer.json"}
+    with pytest.raises(PathRefused, match="too long a name"):
+        box.read("a" * 300)
+
+
+def test_files_that_are_large_on_paper_only_fill_neither_memory_nor_disk(box, tmp_path, monkeypatch):
+    monkeypatch.setattr(sandbox, "_READ_IN_ALL", 1 << 20)
+    box.run(["sh", "-c", "for i in 1 2 3; do truncate -s 200M f$i; done; truncate -s 90k small"], check=True)
+    assert box.changed() == {"f1", "f2", "f3", "small"}
+    seen = box.snapshot()
+    assert seen["f1"] == f"({200 << 20} bytes, not read)"
+    assert seen["small"].startswith("sha256:")
+    with pytest.raises(LinkRefused, match="holds more than its disk may"):
+        box.download(".", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_snapshot_keeps_a_bounded_amount_of_text(box, monkeypatch):
+    monkeypatch.setattr(sandbox, "_SHOWN_IN_ALL", 10)
+    for name in "ab":
+        box.write(name, "8 bytes.")
+    assert sorted(text[:7] for text in box.snapshot().values()) == ["8 bytes", "sha256:"]
