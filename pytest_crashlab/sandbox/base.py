@@ -97,7 +97,9 @@ class Result:
     ``exit_code`` of the target, None where it did not exit by itself; ``signal`` that ended it, None
     where none did. ``duration`` and ``cpu`` in seconds, ``peak_memory`` in bytes of the whole tree
     where ``peak_is`` "tree", else of its largest process; None where unknown. ``oom_kills``: how many
-    processes the kernel killed for memory, None where it does not count for this sandbox.
+    processes the kernel killed for memory, None where it does not count for this sandbox. ``start_errno``:
+    the system's number of the error by which the program could not be started, 0 where it was not even
+    asked, None where it is unknown.
     """
 
     argv: tuple[str, ...]
@@ -112,6 +114,7 @@ class Result:
     peak_is: Literal["tree", "largest process"] | None = None
     oom_kills: int | None = None
     detail: str | None = None
+    start_errno: int | None = None
 
     def __repr__(self) -> str:
         """What a failed assertion shows of it: how it ended, and the last that it wrote."""

@@ -107,7 +107,7 @@ class Cage:
             self._kills_before = self._kills()
         if self._pids is not None:
             self._limit(f"{self._pids}/pids.max", "max" if processes_ is None else str(processes_))
-            self._refused_before = self._refused()
+            self._refused_before = self._refusals()
 
     def _forget_cache(self) -> None:
         """Let the file cache of earlier commands go where it would count as this one's."""
@@ -169,20 +169,15 @@ class Cage:
         return None if self._memory is None else self._kills() - self._kills_before
 
     def _kills(self) -> int:
-        return self._counted(
-            f"{self._memory}/{'memory.events' if self._unified else 'memory.oom_control'}", "oom_kill"
-        )
+        name = "memory.events" if self._unified else "memory.oom_control"
+        return _counted(self._read(f"{self._memory}/{name}"), "oom_kill")
 
     def refused(self) -> int | None:
-        """How often the kernel let the command start no process more; None where it does not count."""
-        return None if self._pids is None else self._refused() - self._refused_before
+        """How many starts of processes and threads of the command the kernel refused; None as above."""
+        return None if self._pids is None else self._refusals() - self._refused_before
 
-    def _refused(self) -> int:
-        return self._counted(f"{self._pids}/pids.events", "max")
-
-    def _counted(self, path: str, name: str) -> int:
-        lines = (line.split() for line in self._read(path).splitlines())
-        return next((int(n) for key, n in lines if key == name), 0)
+    def _refusals(self) -> int:
+        return _counted(self._read(f"{self._pids}/pids.events"), "max")
 
     def peak(self) -> int | None:
         """The most memory the group has held since :meth:`set`, in bytes; None where it is not counted."""
@@ -206,6 +201,11 @@ class Cage:
             with contextlib.suppress(OSError):
                 _write(f"{home}/cgroup.procs", "0")
             _remove(folder)
+
+
+def _counted(text: str, name: str) -> int:
+    """The number beside a name in a file of counters; 0 where it is not counted."""
+    return next((int(n) for key, n in (line.split() for line in text.splitlines()) if key == name), 0)
 
 
 def remove_left_behind() -> None:

@@ -18,10 +18,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pytest_crashlab.sandbox import measuring
 from pytest_crashlab.sandbox.base import Output, Result, SandboxFailure, hides_itself, shown
 from pytest_crashlab.sandbox.collecting import Kept
 from pytest_crashlab.sandbox.endings import result_of
-from pytest_crashlab.sandbox.supervise import exited_with_an_error, folder_bytes, full_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -253,13 +253,12 @@ class ContainedCommand:
         try:
             self._container = make()
             self._streams = Streams(self._container.attach(), command.stdin, limits.output)
-            self._clock = time.time()
+            self._since, self._clock = time.monotonic(), measuring.now()
             self._container.start()
         except BaseException:
             self._clean()
             raise
         self._streams.begin()
-        self._since = time.monotonic()
         threading.Thread(target=self._run, name="crashlab-container", daemon=True).start()
 
     def _clean(self) -> None:
@@ -328,7 +327,7 @@ class ContainedCommand:
             return now - self._since > _PATIENCE
         if limits.wall_clock is not None and now - report.began >= limits.wall_clock:
             self._reason = "wall_clock"
-        elif limits.disk is not None and folder_bytes(str(self._workspace)) > limits.disk:
+        elif limits.disk is not None and measuring.folder_bytes(str(self._workspace)) > limits.disk:
             self._reason = "disk"
         return self._reason is not None
 
@@ -344,8 +343,8 @@ class ContainedCommand:
         if state.get("OOMKilled"):
             counters["oom_kills"] = max(1, counters.get("oom_kills", 0))
         full = None
-        if exited_with_an_error(report.status):
-            full = full_file(str(self._workspace), self._limits.file_size, self._clock)
+        if report.status:
+            full = measuring.file_at_limit([str(self._workspace)], self._limits.file_size, self._clock)
         until = report.ended or time.monotonic()
         return result_of(
             self._command,
@@ -356,7 +355,7 @@ class ContainedCommand:
                 "reason": self._reason if report.ended is None else None,
                 "duration": self._duration(until),
                 "totals": [kept.total for kept in self._streams.kept.values()],
-                "full_file": full,
+                "file_at_limit": full,
                 **counters,
             },
             self._kept(),

@@ -41,6 +41,7 @@ def result_of(command: Command, limits: Limits, report: dict[str, Any], kept: li
         peak_is=None if peak is None and report.get("rss") is None else _peak_is(peak),
         oom_kills=report.get("oom_kills"),
         detail=detail,
+        start_errno=report.get("errno") if ended_by is EndedBy.START_FAILED else None,
     )
 
 
@@ -54,18 +55,22 @@ def _peak_is(peak: int | None) -> Any:
 def ended(report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
     """What ended it, from the strongest witness to the weakest.
 
-    A failed start, the kernel's count of processes killed for memory, the supervisor's own deed, the
-    kernel's count of processes not started beside an error, the wait status. SIGKILL that none of them
-    explains is unknown.
+    The kernel's count of processes killed for memory, the supervisor's own deed, which may also keep a
+    program from starting, a failed start, the wait status. SIGKILL that none of them explains is unknown.
     """
     problem = report.get("start_error")
-    if problem is not None and report.get("reason") is None:  # else it was ended before it could start
-        return EndedBy.START_FAILED, str(problem)
+    reason = report.get("reason")
     kills = report.get("oom_kills")
-    if kills:
-        return EndedBy.MEMORY_LIMIT, f"the kernel ended {kills} process{'es' * (kills > 1)} of it for memory"
-    if report.get("reason") in _BY_REASON:
-        return _BY_REASON[report["reason"]]
+    if kills and problem is None:
+        lost = f"; {report['lost']}" if "lost" in report else ""
+        return (
+            EndedBy.MEMORY_LIMIT,
+            f"the kernel ended {kills} process{'es' * (kills > 1)} of it for memory{lost}",
+        )
+    if reason in _BY_REASON:
+        return _BY_REASON[reason]
+    if problem is not None:
+        return EndedBy.START_FAILED, str(problem)
     status: int | None = report["status"]
     if status is None:
         return EndedBy.KILLED_UNKNOWN, "its wait status was lost"
@@ -73,26 +78,39 @@ def ended(report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
 
 
 def _by_status(status: int, report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str | None]:
-    refused = report.get("refused")
-    if refused and status != 0:  # who ended with 0 has coped with it
-        return EndedBy.PROCESS_LIMIT, f"the kernel refused {refused} process{'es' * (refused > 1)} more"
-    if os.WIFEXITED(status):
-        full = report.get("full_file")
-        if full is not None:
-            code = os.WEXITSTATUS(status)
-            return (
-                EndedBy.FILE_LIMIT,
-                f"{shown(full)!r} is as large as a file may be, and it exited with {code}",
-            )
-        return EndedBy.EXITED, None
-    number = os.WTERMSIG(status)
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and _used_up(report.get("cpu"), limits)):
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    cpu = report.get("cpu")
+    if (number == signal.SIGXCPU and _is_limit(cpu, limits)) or (
+        number == signal.SIGKILL and _used_up(cpu, limits)
+    ):
         return EndedBy.CPU_LIMIT, None
     if number == signal.SIGXFSZ:
         return EndedBy.FILE_LIMIT, "a file grew beyond the limit"
     if number == signal.SIGKILL:
         return EndedBy.KILLED_UNKNOWN, None
-    return EndedBy.SIGNALLED, None
+    return _by_signs(status, report) or (EndedBy.EXITED if number is None else EndedBy.SIGNALLED, None)
+
+
+def _by_signs(status: int, report: dict[str, Any]) -> tuple[EndedBy, str] | None:
+    """A limit that a process met whose parent alone has its status, or that it was told by an error."""
+    refused = report.get("refused")
+    if report.get("cpu_of_another"):
+        return EndedBy.CPU_LIMIT, "a process of it was at the end of its CPU time, and is gone"
+    full = report.get("file_at_limit")
+    if status and full is not None:
+        return EndedBy.FILE_LIMIT, f"{shown(full)!r} is as large as a file may be"
+    if status and refused:
+        return EndedBy.PROCESS_LIMIT, f"the kernel refused to start {refused} of them"
+    return None
+
+
+def _is_limit(cpu: float | None, limits: Limits) -> bool:
+    """Whether SIGXCPU is the kernel's; with less time used, the target has sent it."""
+    least = 1 if limits.cpu is None else max(1, math.ceil(limits.cpu))
+    return cpu is None or cpu >= least - _CPU_BLUR
+
+
+_CPU_BLUR = 0.5  # seconds between the kernel's two ways to count
 
 
 def _used_up(cpu: float | None, limits: Limits) -> bool:

@@ -25,8 +25,17 @@ _CPU_GRACE = 2  # seconds between SIGXCPU, which tells the limit from others, an
 _Pair = tuple[int, int]
 
 
+REFUSALS = (OSError, ValueError, OverflowError)
+"""By which a program is not started: of the system, and of what it cannot even be told, such as a NUL."""
+
+
+def told(error: BaseException) -> dict[str, Any]:
+    """A failed start, for the report."""
+    return {"start_error": f"{type(error).__name__}: {error}", "errno": getattr(error, "errno", None) or 0}
+
+
 def start_target(request: dict[str, Any], streams: Sequence[int]) -> int:
-    """Start the target as a child and return its process id; ``OSError`` where its program cannot be."""
+    """Start the target as a child and return its process id; one of ``REFUSALS`` where it cannot be."""
     wanted = _limits(request["limits"])
     before = {which: resource.getrlimit(which) for which in wanted}
     for which, (soft, _) in wanted.items():
@@ -78,6 +87,7 @@ def be_parent_inside(
     the target's process namespace: the status is the kernel's, and nothing that the target can reach
     could have written it.
     """
+    answer: dict[str, Any] = {"status": None}
     try:
         be_first_to_go("self")
         become_user(request["uid"])
@@ -89,21 +99,28 @@ def be_parent_inside(
             # The count of a user namespace of its own; this process and bubblewrap's two are of it.
             most = limits["processes"] + 3
             resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
-        child = start_target(request, streams)
-        for fd in streams:
-            os.close(fd)
-        _, code, usage = os.wait4(child, 0)
-        answer: dict[str, Any] = {
-            "status": code,
-            "cpu": usage.ru_utime + usage.ru_stime,
-            "rss": usage.ru_maxrss * 1024,
-        }
+        answer = _start_and_wait(request, streams)
     except BaseException as error:  # noqa: BLE001  whatever it is, this process must not go on
-        answer = {"status": None, "start_error": f"{type(error).__name__}: {error}"}
+        answer["backend_error"] = f"{type(error).__name__}: {error}"
     try:
         os.write(report, json.dumps(answer).encode())
     finally:
         os._exit(0)
+
+
+def _start_and_wait(request: dict[str, Any], streams: Sequence[int]) -> dict[str, Any]:
+    try:
+        child = start_target(request, streams)
+    except REFUSALS as error:
+        return {"status": None, **told(error)}
+    for fd in streams:
+        os.close(fd)
+    _, code, usage = os.wait4(child, 0)
+    return {
+        "status": code,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "rss": usage.ru_maxrss * 1024,
+    }
 
 
 def be_first_to_go(pid: int | str) -> None:

@@ -107,6 +107,7 @@ class KeptBox:
             "env": {**own["env"], **{str(k): str(v) for k, v in command.env.items()}},
             "cwd": os.path.join(own["cwd"], inside(command.cwd)),  # noqa: PTH118
             "workspace": str(self.workspace),
+            "scratch": None if self.scratch is None else str(self.scratch),
             "limits": {**asdict(limits), "cage": own["cage"], "counts_user": own["counts_user"]},
             "uid": own.get("uid"),
             "bubblewrap": None if "bubblewrap" not in own else own["bubblewrap"](limits),

@@ -20,6 +20,9 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SIZES = frozenset({"memory", "file_size", "disk", "output"})
 _SECONDS = frozenset({"wall_clock", "cpu"})
 _LEAST_MEMORY = 4 << 20
+_MOST_BYTES = 1 << 60  # what the kernel, bubblewrap and a daemon all take
+_MOST_SECONDS = float(1 << 31)
+_MOST = {"processes": 1 << 22, "output": 1 << 30}
 _PULLS = ("never", "missing", "always")
 _CHOICES = {"network": ("off", "loopback", "on"), "limit_is": ("machine", "target")}
 
@@ -82,7 +85,10 @@ def _value(name: str, value: object, where: str, word: str) -> object:
         if name == "output":
             raise UsageError(f"{where}: output needs a limit; write for example output=4M")
         return None
+    most = _MOST.get(name, _MOST_SECONDS if name in _SECONDS else _MOST_BYTES)
     number = _size(value) if name in _SIZES else _number(value, whole=name not in _SECONDS)
+    if number is not None and number > most:
+        raise UsageError(f"{where}: {word}={value!r} is more than can be limited; write None for no limit")
     if number is None or number <= 0:
         example = "512M" if name in _SIZES else "30"
         raise UsageError(f"{where}: {word}={value!r} is no limit; write for example {word}={example}")

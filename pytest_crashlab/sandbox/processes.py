@@ -51,6 +51,24 @@ def start_time(pid: int) -> str | None:
     return None if fields is None else fields[19]
 
 
+def is_running(pid: int, start: str | None) -> bool:
+    """Whether the process of this id that began at ``start`` is there and has not ended."""
+    fields = _stat(pid)
+    return fields is not None and fields[19] == start and fields[0] not in "ZX"
+
+
+def parent(pid: int) -> int | None:
+    """The id of the parent of a process; None where there is no process."""
+    fields = _stat(pid)
+    return None if fields is None else int(fields[1])
+
+
+def cpu_seconds(pid: int) -> float:
+    """The processor time that a process has used, without its children's; 0.0 where there is none."""
+    fields = _stat(pid)
+    return 0.0 if fields is None else (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def identity(pid: int) -> str:
     """A name that no other process of this machine has had: its id, when it started, its namespace."""
     return f"{pid}-{start_time(pid)}-{os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import functools
 import json
 import os
@@ -375,6 +376,28 @@ def _hint(result: Result, limits: Limits) -> str:
 
 
 def _is_missing_work(result: Result) -> bool:
-    """Whether a program of the sandbox's own files cannot be started: the target has left it so."""
+    """Whether a program of the sandbox's own files cannot be started: the target has left it so.
+
+    It is not there, or no program. Too long arguments and too little memory are none of its doing.
+    """
     program = result.argv[0]
-    return result.ended_by is EndedBy.START_FAILED and "/" in program and not program.startswith("/")
+    own = "/" in program and not program.startswith("/")
+    known = result.start_errno is None or result.start_errno in _NO_PROGRAM
+    return result.ended_by is EndedBy.START_FAILED and own and known
+
+
+_NO_PROGRAM = frozenset(
+    {
+        errno.ENOENT,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOEXEC,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.EINVAL,
+        errno.ELIBBAD,
+        errno.ETXTBSY,
+        errno.ENAMETOOLONG,
+    }
+)

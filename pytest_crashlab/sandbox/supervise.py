@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import select
 import signal
-import socket
-import stat
 import time
 from typing import TYPE_CHECKING, Any
 
-from pytest_crashlab.sandbox import entering, processes, wire
+from pytest_crashlab.sandbox import connecting, entering, measuring, processes, wire
 from pytest_crashlab.sandbox.collecting import Collector
 from pytest_crashlab.sandbox.holding import Held, HoldFailed
+from pytest_crashlab.sandbox.looking import LOOK, Looks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import socket
 
     from pytest_crashlab.sandbox.cgroups import Cage
 
-_LOOK = 0.05  # seconds between looks at what no kernel limit holds
-_OWN_PROCESSES = 6  # the keeper, bubblewrap's three, the target's parent, one that connects to a port
-_CLOCK_STEP = 0.02  # seconds; by as much may the time of a file lag behind the clock
-_MAX_ENTRIES = 200_000  # of a workspace, counted for its size
+_HERE = 2  # own processes: the keeper, one that connects to a port
+_AROUND = 4  # where there are namespaces: bubblewrap's three, the target's parent
 
 
 class ParentGone(Exception):
@@ -50,9 +48,12 @@ class Supervised:
         self._cage = cage
         self._held: Held | None = None
         self._reason: str | None = None
-        self._start_error: str | None = None
+        self._start_error: dict[str, Any] = {}
         self._exits: int | None = None
+        self._streams: list[Collector] = []
+        self._connecting: connecting.Connecting | None = None
         self._poll = select.poll()
+        self._since = measuring.now()
 
     def run(self) -> tuple[dict[str, Any], list[bytes]]:
         """Return the report and the kept output: head and tail of each stream.
@@ -68,6 +69,10 @@ class Supervised:
                 self._close_door()
                 self._held.close()
             self._end_all()
+            for stream in self._streams:
+                stream.close()
+            if self._connecting is not None:
+                self._connecting.close()
 
     def _close_door(self) -> None:
         if self._cage is not None:
@@ -81,29 +86,34 @@ class Supervised:
         self._set_cage()
         if self._request.get("bubblewrap") is not None:
             self._held = Held(self._request["bubblewrap"])
-        self._since = time.time()
+        own = _HERE - 1 if self._held is None else _HERE - 1 + _AROUND
+        self._looks = Looks(self._limits, self._cage, self._folders, own)
         self._start()
         began = time.monotonic()
-        if self._start_error is None:
+        if not self._start_error:
             self._watch(began)
         duration = time.monotonic() - began
         ending = self._end()
-        for stream in (self._out, self._err):
+        for stream in self._streams:
             stream.drain()
         report = {**ending, "reason": self._reason, "duration": duration, "totals": self._totals()}
-        kept = self._kept()
-        for stream in (self._out, self._err):
-            stream.close()
-        return report, kept
+        return report, self._kept()
 
     def _set_cage(self) -> None:
         if self._cage is None:
             return
         most = self._limits["processes"]
+        own = _HERE if self._request.get("bubblewrap") is None else _HERE + _AROUND
         try:
-            self._cage.set(self._limits["memory"], None if most is None else most + _OWN_PROCESSES)
+            self._cage.set(self._limits["memory"], None if most is None else most + own)
         except OSError as error:
+            if error.errno == errno.EBUSY:
+                raise HoldFailed(
+                    "memory= is less than the sandbox itself takes; give it 32M or more"
+                ) from None
             raise HoldFailed(f"the limits cannot be set: {error}") from None
+        # The control group alone: it counts what it refuses, and a limit of the user's would come before.
+        self._limits["counts_user"] = self._limits["counts_user"] and not self._cage.limits_processes
 
     def _totals(self) -> list[int]:
         return [self._out.total, self._err.total]
@@ -126,14 +136,15 @@ class Supervised:
                 os.close(fd)
         self._out = Collector(out, self._limits["output"])
         self._err = Collector(err, self._limits["output"])
+        self._streams = [self._out, self._err]
         os.set_blocking(self._feed, False)
 
     def _start_here(self, streams: tuple[int, int, int]) -> int:
         """The target's process id, or 0 where its program cannot be started."""
         try:
             pid = entering.start_target(self._request, streams)
-        except OSError as error:
-            self._start_error = f"{type(error).__name__}: {error}"
+        except entering.REFUSALS as error:
+            self._start_error = entering.told(error)
             return 0
         entering.be_first_to_go(pid)
         return pid
@@ -156,19 +167,20 @@ class Supervised:
         exits = self._register()
         wall = self._limits["wall_clock"]
         deadline = None if wall is None else began + wall
-        looks = self._has_to_look()
+        looks = self._looks.needed
         last_look = began
         while True:
             now = time.monotonic()
             if deadline is not None and now >= deadline:
                 self._reason = "wall_clock"
                 return
-            if now - last_look >= _LOOK:
+            if now - last_look >= LOOK:
                 processes.reap_orphans(self.pid)
                 last_look = now
-                if looks and self._over():
+                self._reason = self._looks.over() if looks else None
+                if self._reason is not None:
                     return
-            pause = _LOOK if looks or exits is None else 1.0
+            pause = LOOK if looks or exits is None else 1.0
             if deadline is not None:
                 pause = min(pause, deadline - now)
             for fd, event in self._poll.poll(max(1.0, pause * 1000)):
@@ -211,6 +223,10 @@ class Supervised:
             return self._obey()
         if fd == self._feed:
             self._write_stdin(event)
+        if self._connecting is not None and fd == self._connecting.fd:
+            self._poll.unregister(fd)
+            self._connecting.hand_over(self._sock)
+            self._connecting = None
         for stream in (self._out, self._err):
             if fd == stream.fd and not stream.read():
                 self._poll.unregister(fd)
@@ -242,87 +258,51 @@ class Supervised:
         if message["do"] == "peek":
             wire.send(self._sock, {"totals": self._totals()}, *self._kept())
         elif message["do"] == "connect":
-            self._connect(message["port"])
+            try:
+                self._connecting = connecting.Connecting(message["port"], self._request["uid"], self._held)
+            except OSError as error:  # no further process may begin
+                wire.send(self._sock, {"connected": False, "why": str(error)})
+                return False
+            self._poll.register(self._connecting.fd, select.POLLIN | select.POLLHUP)
         else:
             self._reason = "stopped"
             return True
         return False
 
-    def _connect(self, port: int) -> None:
-        """Hand over a socket of the sandbox's network; the test connects it."""
-        ours, theirs = socket.socketpair()
-        child = os.fork()
-        if child == 0:
-            try:
-                if self._held is not None:
-                    entering.become_user(self._request["uid"])
-                    entering.join(
-                        {k: v for k, v in self._held.namespaces.items() if k in ("user", "mnt", "net")}
-                    )
-                made = socket.socket()
-                made.connect(("127.0.0.1", port))
-                socket.send_fds(theirs, [b"+"], [made.fileno()])
-            except BaseException as error:  # noqa: BLE001  this process must not go on
-                theirs.sendall(b"-" + str(error).encode())
-            finally:
-                os._exit(0)
-        theirs.close()
-        answer, fds, _, _ = socket.recv_fds(ours, 4096, 1)
-        os.waitpid(child, 0)
-        wire.send(self._sock, {"connected": bool(fds), "why": answer[1:].decode("utf-8", "replace")})
-        if fds:
-            socket.send_fds(self._sock, [b"+"], fds)
-            os.close(fds[0])
-        ours.close()
-
-    def _has_to_look(self) -> bool:
-        limits, cage = self._limits, self._cage
-        memory = limits["memory"] is not None and (cage is None or not cage.limits_memory)
-        count = limits["processes"] is not None and (cage is None or not cage.limits_processes)
-        return memory or count or limits["disk"] is not None
-
-    def _over(self) -> bool:
-        """Whether a limit that the kernel does not hold has been passed; then ``reason`` says which."""
-        limits, cage = self._limits, self._cage
-        if limits["disk"] is not None and folder_bytes(self._request["workspace"]) > limits["disk"]:
-            self._reason = "disk"
-        elif cage is None or not (cage.limits_memory and cage.limits_processes):
-            self._count(memory=cage is None or not cage.limits_memory)
-        return self._reason is not None
-
-    def _count(self, *, memory: bool) -> None:
-        """Look at all that is below this process: orphans of the target have come to it."""
-        limits = self._limits
-        below = processes.descendants(os.getpid())
-        own = 0 if self._held is None else _OWN_PROCESSES - 2
-        if limits["processes"] is not None and len(below) > limits["processes"] + own:
-            self._reason = "processes"
-        elif memory and limits["memory"] is not None and processes.resident_bytes(below) > limits["memory"]:
-            self._reason = "memory"
+    @property
+    def _folders(self) -> list[str]:
+        """What counts for the disk."""
+        return [folder for folder in (self._request["workspace"], self._request["scratch"]) if folder]
 
     def _end(self) -> dict[str, Any]:
         """End the command where it still runs; what the kernel says of it."""
-        refused = None if self._cage is None else self._cage.refused()  # before the door is closed
+        refused = None if self._cage is None else self._cage.refused()  # the next line refuses more
         if self._reason is not None:
             self._close_door()
         self._close_feed()
-        if self._start_error is not None:
-            ending: dict[str, Any] = {"status": None, "start_error": self._start_error}
+        known = (self.pid, None) if self._held is None else (None, self.pid)
+        used_up = self._looks.ran_out_of_cpu(*known)
+        if self._start_error:
+            ending: dict[str, Any] = {"status": None, **self._start_error}
         elif self._held is None:
             ending = self._end_child()
         else:
             ending = self._end_held(self._held)
         if self._exits is not None:
             os.close(self._exits)
+        if "backend_error" in ending and self._reason is None:
+            raise HoldFailed(ending["backend_error"])
         if self._cage is not None:
-            ending |= {"oom_kills": self._cage.oom_kills(), "refused": refused}
+            ending["oom_kills"] = self._cage.oom_kills()
             if self._cage.limits_memory:
                 ending["peak"] = self._cage.peak()
-        if exited_with_an_error(ending["status"]):
-            ending["full_file"] = full_file(
-                self._request["workspace"], self._limits["file_size"], self._since
-            )
-        return ending
+        return {**ending, "refused": refused, "cpu_of_another": used_up, "file_at_limit": self._file(ending)}
+
+    def _file(self, ending: dict[str, Any]) -> str | None:
+        """A file that was cut off, where the target has not ended well."""
+        if not ending["status"]:
+            return None
+        return measuring.file_at_limit(self._folders, self._limits["file_size"], self._since)
 
     def _end_child(self) -> dict[str, Any]:
         if self._reason is not None:
@@ -345,43 +325,3 @@ class Supervised:
         os.close(self._report)
         ending: dict[str, Any] = json.loads(report) if report else {"status": None}
         return ending
-
-
-def exited_with_an_error(status: int | None) -> bool:
-    """Whether a wait status is of a program that ended by itself, and not with 0."""
-    return status is not None and os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0
-
-
-def full_file(path: str, limit: int | None, since: float) -> str | None:
-    """A file below a folder, changed ``since``, that is as large as a file may be: there it was cut off.
-
-    The signal for that kills few: Python ignores it, and of a child's end its parent only tells a number.
-    """
-    if limit is None:
-        return None
-    for entry, about in _entries(path):
-        if stat.S_ISREG(about.st_mode) and about.st_size == limit and about.st_ctime >= since - _CLOCK_STEP:
-            return os.path.relpath(entry, path)
-    return None
-
-
-def folder_bytes(path: str) -> int:
-    """What the files below a folder take on the disk; counts at most a fixed number of entries."""
-    return sum(about.st_blocks * 512 for _, about in _entries(path))
-
-
-def _entries(path: str) -> Iterator[tuple[str, os.stat_result]]:
-    entries = 0
-    todo = [path]
-    while todo and entries < _MAX_ENTRIES:
-        try:
-            found = list(os.scandir(todo.pop()))
-        except OSError:
-            continue
-        for entry in found:
-            entries += 1
-            with contextlib.suppress(OSError):
-                about = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(about.st_mode):
-                    todo.append(entry.path)
-                yield entry.path, about

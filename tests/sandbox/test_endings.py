@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_crashlab.errors import UsageError
 from pytest_crashlab.sandbox import cgroups
-from pytest_crashlab.sandbox.base import EndedBy, NothingListens, SandboxFailure, TargetError
+from pytest_crashlab.sandbox.base import Command, EndedBy, NothingListens, SandboxFailure, TargetError
 from pytest_crashlab.sandbox.endings import ended
 from pytest_crashlab.sandbox.limits import Limits
 
@@ -307,8 +308,25 @@ WITNESSES = {
     "processes not started before a crash": ({"refused": 1, "status": 6}, EndedBy.PROCESS_LIMIT),
     "exit 0 before processes not started": ({"refused": 1, "status": 0}, EndedBy.EXITED),
     "no process that was not started": ({"refused": 0, "status": 256}, EndedBy.EXITED),
-    "a file that was cut off before an exit code": ({"full_file": "f", "status": 256}, EndedBy.FILE_LIMIT),
+    "a file that was cut off before an exit code": (
+        {"file_at_limit": "f", "status": 256},
+        EndedBy.FILE_LIMIT,
+    ),
     "SIGXCPU": ({"status": signal.SIGXCPU}, EndedBy.CPU_LIMIT),
+    "SIGXCPU long before its time": ({"status": signal.SIGXCPU, "cpu": 0.1}, EndedBy.SIGNALLED),
+    "the clock before a failed start": (
+        {"reason": "wall_clock", "start_error": "OSError: [Errno 12]"},
+        EndedBy.WALL_CLOCK,
+    ),
+    "a file at the limit before a crash": (
+        {"status": signal.SIGABRT, "file_at_limit": "f"},
+        EndedBy.FILE_LIMIT,
+    ),
+    "the signal before a file": ({"status": 9, "file_at_limit": "f"}, EndedBy.KILLED_UNKNOWN),
+    "another's CPU time, whatever its parent says": (
+        {"status": 0, "cpu_of_another": True},
+        EndedBy.CPU_LIMIT,
+    ),
     "SIGKILL at the hard limit": ({"status": 9, "cpu": 3.0}, EndedBy.CPU_LIMIT),
     "SIGKILL before it": ({"status": 9, "cpu": 0.1}, EndedBy.KILLED_UNKNOWN),
     "SIGXFSZ": ({"status": signal.SIGXFSZ}, EndedBy.FILE_LIMIT),
@@ -321,3 +339,97 @@ WITNESSES = {
 def test_the_strongest_witness_decides(name):
     report, expected = WITNESSES[name]
     assert ended({"status": None, **report}, Limits(cpu=2))[0] is expected
+
+
+def seen(box, argv, **given):
+    result = box.run(argv, limit_is="target", **given)
+    return result.ended_by, result.exit_code
+
+
+def test_a_limit_that_a_process_below_the_target_met_is_seen(box):
+    spin = "python3 -c 'while True: pass'"
+    assert seen(box, shell(f"{spin}; exit 1"), cpu=1) == (EndedBy.CPU_LIMIT, 1)
+    assert seen(box, shell(f"{spin}; exit 0"), cpu=1) == (EndedBy.CPU_LIMIT, 0)
+    write = "dd if=/dev/zero of=big bs=1M count=3"
+    assert seen(box, shell(f"{write}; exit 1"), file_size="1M") == (EndedBy.FILE_LIMIT, 1)
+
+
+def test_a_program_that_gets_an_error_instead_of_a_signal_met_the_limit_too(box):
+    write = "f = open('big', 'wb')\nfor _ in range(3): f.write(b'x' * (1 << 20))"
+    assert seen(box, ["python3", "-c", write], file_size="1M") == (EndedBy.FILE_LIMIT, 1)
+    box.write("before", "x" * (2 << 20))
+    time.sleep(0.05)  # the clock of files goes in steps
+    assert seen(box, ["false"], file_size="2M") == (EndedBy.EXITED, 1)  # the test's own is no sign
+
+
+def test_starts_of_processes_that_the_kernel_refused_are_counted(box):
+    if box._box.start(Command(argv=("true",)), box.limits)._keeper.cage.get("pids") is not True:
+        pytest.skip("no control group for processes may be made here")
+    start = "import subprocess\n"
+    start += "for _ in range(30): subprocess.Popen(['sleep', '9'])"
+    assert seen(box, ["python3", "-c", start], processes=8) == (EndedBy.PROCESS_LIMIT, 1)
+    assert seen(box, ["false"]) == (EndedBy.EXITED, 1)
+
+
+def test_a_cpu_signal_that_nothing_explains_is_the_targets_own(box):
+    assert seen(box, shell("kill -XCPU $$")) == (EndedBy.SIGNALLED, None)
+    handled = "import os, signal\nsignal.signal(signal.SIGXCPU, lambda *_: os._exit(0))\nwhile True: pass"
+    assert seen(box, ["python3", "-c", handled], cpu=1) == (EndedBy.EXITED, 0)
+
+
+def test_what_the_command_line_cannot_hold_is_no_failure_of_the_targets(box):
+    box.write_file("program", b"#!/bin/sh\n", executable=True)
+    for words in (["x" * 200_000], ["a\0b"], ["\ud800"]):
+        label, result = failure(box, ["./program", *words])
+        assert (label, result.ended_by) == ("sandbox_error", EndedBy.START_FAILED)
+    label, result = failure(box, ["true"], env={"A=B": "c"})
+    assert (label, result.ended_by) == ("sandbox_error", EndedBy.START_FAILED)
+    assert box.run(["./program"]).ok
+
+
+def test_the_clock_is_told_also_where_it_comes_before_the_start(box):
+    box.write_file("program", b"#!/bin/sh\nsleep 9\n", executable=True)
+    label, result = failure(box, ["./program"], timeout=1e-9)
+    assert (label, result.ended_by) == ("wall_clock", EndedBy.WALL_CLOCK)
+
+
+def test_disk_counts_every_file_once_and_none_can_be_hidden(box):
+    link = "dd if=/dev/zero of=f bs=1M count=6; for i in 1 2 3; do ln f g$i; done; sleep 0.3"
+    assert seen(box, shell(link), disk="10M") == (EndedBy.EXITED, 0)
+    nameless = "import os, time\nf = open('h', 'wb'); os.unlink('h')\nf.write(b'x' * (12 << 20)); f.flush()\n"
+    assert seen(box, ["python3", "-c", f"{nameless}time.sleep(15)"], disk="10M")[0] is EndedBy.FILE_LIMIT
+    deep = "import os, time\nfor _ in range(40): os.mkdir('d' * 200); os.chdir('d' * 200)\ntime.sleep(15)"
+    assert seen(box, ["python3", "-c", deep], disk="10M")[0] is EndedBy.FILE_LIMIT
+
+
+@pytest.mark.parametrize(
+    "given", [{"cpu": 1e30}, {"file_size": 10**30}, {"processes": 10**9}, {"disk": 2**70}]
+)
+def test_a_limit_beyond_all_measure_is_a_sentence(box, given):
+    with pytest.raises(UsageError, match="is more than can be limited; write None for no limit"):
+        box.run(["true"], **given)
+
+
+def test_less_memory_than_the_sandbox_itself_takes_is_a_sentence(box):
+    if box.run(["true"]).oom_kills is None:
+        pytest.skip("no control group for memory may be made here")
+    with pytest.raises(UsageError, match="nothing starts with less than 4M"):
+        box.run(["true"], memory=4096)
+    with pytest.raises(SandboxFailure, match="memory= is less than the sandbox itself takes"):
+        box._box.start(Command(argv=("true",)), Limits(memory=4096)).wait()
+    assert box.run(["true"]).ok
+
+
+def test_a_server_that_takes_no_connection_does_not_hold_up_the_clock(box):
+    deaf = "import socket, time\ns = socket.socket(); s.bind(('127.0.0.1', 18768)); s.listen(0)\n"
+    server = box.spawn(["python3", "-c", f"{deaf}time.sleep(60)"], timeout=3)
+    held = [server.connect(18768, timeout=10)]
+    with pytest.raises(OSError, match="18768"):
+        while len(held) < 9:
+            held.append(server.connect(18768))
+    with pytest.raises(SandboxFailure) as caught:
+        server.wait()
+    for connection in held:
+        connection.close()
+    assert caught.value.label == "wall_clock"
+    assert caught.value.result.duration < 8
