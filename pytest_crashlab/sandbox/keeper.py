@@ -33,7 +33,8 @@ def main() -> None:
     gc.freeze()
     try:
         facts = {
-            "cage": {} if cage is None else {"memory": cage.limits_memory, "pids": cage.limits_processes}
+            "groups": [] if cage is None else cage.folders,
+            "cage": {} if cage is None else {"memory": cage.limits_memory, "pids": cage.limits_processes},
         }
         wire.send(sock, facts)
         while is_asked(sock, parent) and (received := wire.receive(sock)) is not None:

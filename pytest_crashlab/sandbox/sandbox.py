@@ -9,6 +9,7 @@ import json
 import os
 import stat
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -69,10 +70,23 @@ class Sandbox:
     def __init__(self, backend: Backend, limits: Limits) -> None:
         self.backend = backend.name
         self.limits = limits
-        self._box: Box = backend.open(limits)
-        self._files = Workspace(self._box.workspace)
+        self._opened: Box | None = backend.open(limits)
+        self._workspace = Workspace(self._opened.workspace)
         self._known: dict[str, str] = {}
         self._processes: list[Process] = []
+
+    @property
+    def _box(self) -> Box:
+        if self._opened is None:
+            raise SandboxFailure(
+                "sandbox_error", "the sandbox is closed: each is for one trial, and ends with it"
+            )
+        return self._opened
+
+    @property
+    def _files(self) -> Workspace:
+        assert self._box is not None  # noqa: S101  raises where it is closed
+        return self._workspace
 
     def run(
         self,
@@ -110,14 +124,23 @@ class Sandbox:
     ) -> Result:
         """Like :meth:`run`, under asyncio; cancelled, the command is ended."""
         command, allowed = self._asked(argv, stdin, env, cwd, timeout, limits)
-        running = await asyncio.to_thread(self._box.start, command, allowed)
-        waiting = asyncio.ensure_future(asyncio.to_thread(running.wait))
+        # A thread of its own: those of the loop are few, and a command that waits for another would block it.
+        threads = ThreadPoolExecutor(1, "crashlab-sandbox")
+        loop = asyncio.get_running_loop()
+        starting = loop.run_in_executor(threads, self._box.start, command, allowed)
         try:
+            running = await asyncio.shield(starting)
+            waiting = loop.run_in_executor(threads, running.wait)
             result = await asyncio.shield(waiting)
         except asyncio.CancelledError:
-            running.request_stop()
-            await asyncio.wait([waiting])
+            await asyncio.wait([starting])
+            if starting.exception() is None:
+                running = starting.result()
+                running.request_stop()
+                await asyncio.wait([loop.run_in_executor(threads, running.wait)])
             raise
+        finally:
+            threads.shutdown(wait=False)
         return judged(result, allowed, check=check)
 
     def spawn(
@@ -281,7 +304,9 @@ class Sandbox:
 
     def close(self) -> None:
         """End what runs and remove everything."""
-        self._box.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
 
 
 class Process:
@@ -320,6 +345,8 @@ class Process:
         raises. ``ConnectionRefusedError`` where it runs and nothing listens in time, which gives no
         decision; :class:`NothingListens` where the command has ``limit_is="target"``.
         """
+        if port not in range(1, 1 << 16):
+            raise ValueError(f"{port!r} is no TCP port; give a number from 1 to 65535")
         deadline = time.monotonic() + timeout
         while True:
             try:

@@ -47,7 +47,8 @@ class Workspace:
     @contextlib.contextmanager
     def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
         """A descriptor of a folder, its parents made on the way where ``make``."""
-        fd = os.open(self.root, _FOLDER)
+        with _links_refused("."):
+            fd = os.open(self.root, _FOLDER)
         try:
             for part in parts:
                 with _links_refused("/".join(parts)):

@@ -7,15 +7,24 @@ import os
 import select
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from pytest_crashlab.errors import UsageError
 from pytest_crashlab.sandbox import cgroups
-from pytest_crashlab.sandbox.base import Command, EndedBy, NothingListens, SandboxFailure, TargetError
+from pytest_crashlab.sandbox.base import (
+    Command,
+    EndedBy,
+    FileMissing,
+    NothingListens,
+    SandboxFailure,
+    TargetError,
+)
 from pytest_crashlab.sandbox.endings import ended
 from pytest_crashlab.sandbox.limits import Limits
+from pytest_crashlab.sandbox.sandbox import Sandbox
 
 HOG = "x = bytearray(300 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1\nimport time; time.sleep(5)"
 
@@ -424,12 +433,105 @@ def test_a_server_that_takes_no_connection_does_not_hold_up_the_clock(box):
     deaf = "import socket, time\ns = socket.socket(); s.bind(('127.0.0.1', 18768)); s.listen(0)\n"
     server = box.spawn(["python3", "-c", f"{deaf}time.sleep(60)"], timeout=3)
     held = [server.connect(18768, timeout=10)]
-    with pytest.raises(OSError, match="18768"):
+
+    def connect_until_refused():
         while len(held) < 9:
             held.append(server.connect(18768))
+
+    with pytest.raises(OSError, match="18768"):
+        connect_until_refused()
     with pytest.raises(SandboxFailure) as caught:
         server.wait()
     for connection in held:
         connection.close()
     assert caught.value.label == "wall_clock"
     assert caught.value.result.duration < 8
+
+
+def test_a_process_is_used_from_many_threads_at_a_time(box):
+    greet = "import socket\ns = socket.create_server(('127.0.0.1', 18769))\nprint('up', flush=True)\n"
+    greet += "while True:\n    c, _ = s.accept(); c.sendall(b'hi'); c.close()"
+    server = box.spawn(["python3", "-c", greet])
+
+    def use(number):
+        for _ in range(10):
+            if number % 2:
+                with server.connect(18769, timeout=15) as client:
+                    assert client.recv(2) == b"hi"
+            else:
+                assert server.stdout in {"", "up\n"}
+
+    with ThreadPoolExecutor(5) as threads:
+        waiting = threads.submit(server.wait)
+        for used in [threads.submit(use, number) for number in range(4)]:
+            used.result(60)
+        server.stop()
+        assert waiting.result(60) is server.stop()
+
+
+def test_a_target_that_has_its_supervisor_killed_for_memory_ran_into_the_limit(box):
+    """The kernel takes the largest; nobody may keep a target from saying that others go first."""
+    if box.run(["true"]).oom_kills is None:
+        pytest.skip("no control group for memory may be made here")
+    many = "import os, time\nopen('/proc/self/oom_score_adj', 'w').write('0')\n"
+    many += "for _ in range(80):\n    if os.fork() == 0:\n        x = bytearray(3 << 20)\n"
+    many += "        for i in range(0, len(x), 4096): x[i] = 1\n        time.sleep(60)\ntime.sleep(60)"
+    assert seen(box, ["python3", "-c", many], memory="100M")[0] is EndedBy.MEMORY_LIMIT
+    assert box.run(["true"]).ok
+
+
+def test_what_a_killed_supervisor_leaves_is_ended_at_once(box):
+    process = box.spawn(shell("(while :; do date +%N > beat; sleep 0.02; done) & echo up; sleep 60"))
+    while "up" not in process.stdout:
+        time.sleep(0.02)
+    if not process._running._keeper.cage:
+        pytest.skip("no control group may be made here")
+    process._running._keeper._process.kill()
+    with pytest.raises(SandboxFailure, match="its keeper ended: exit code -9"):
+        process.wait()
+    before = box.snapshot()
+    time.sleep(0.3)
+    assert box.snapshot() == before
+    assert box.run(["true"]).ok
+
+
+def test_the_next_command_has_a_folder_whatever_the_one_before_did_to_it(box):
+    box.run(shell("touch f; chmod 0 ."), check=True)
+    assert box.run(["ls"]).stdout == "f\n"
+    box.run(shell('rm -r "$HOME"'))  # in bubblewrap it is a mount, and stays
+    if box.backend == "local":
+        with pytest.raises(FileMissing):
+            box.files()
+    assert box.run(["ls"]).stdout == ""
+
+
+def test_a_closed_sandbox_says_so(backend):
+    closed = Sandbox(backend, Limits())
+    closed.close()
+    for use in (closed.files, lambda: closed.run(["true"]), lambda: closed.write("f", "x"), closed.changed):
+        with pytest.raises(SandboxFailure, match="the sandbox is closed: each is for one trial"):
+            use()
+    closed.close()
+
+
+def test_async_commands_do_not_wait_for_each_others_threads(box):
+    async def story():
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        waits = [box.run_async(shell("while ! test -e go; do sleep 0.02; done")) for _ in range(3)]
+        results = await asyncio.gather(*waits, box.run_async(["touch", "go"]))
+        early = asyncio.ensure_future(box.run_async(["sleep", "60"]))
+        await asyncio.sleep(0)
+        early.cancel()  # while it starts
+        with pytest.raises(asyncio.CancelledError):
+            await early
+        return results
+
+    assert [result.exit_code for result in asyncio.run(story())] == [0, 0, 0, 0]
+    assert all(running.has_ended for running in box._box._running)
+
+
+@pytest.mark.parametrize("port", [0, -1, 1 << 16, "80", None])
+def test_what_is_no_port_is_a_sentence(box, port):
+    with pytest.raises(ValueError, match="is no TCP port; give a number from 1 to 65535"):
+        box.spawn(["sleep", "9"]).connect(port)
