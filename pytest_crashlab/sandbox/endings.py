@@ -88,13 +88,16 @@ def _by_status(status: int, report: dict[str, Any], limits: Limits) -> tuple[End
         return EndedBy.FILE_LIMIT, "a file grew beyond the limit"
     if number == signal.SIGKILL:
         return EndedBy.KILLED_UNKNOWN, None
-    return _by_signs(status, report) or (EndedBy.EXITED if number is None else EndedBy.SIGNALLED, None)
+    return _by_signs(status, report, limits) or (
+        EndedBy.EXITED if number is None else EndedBy.SIGNALLED,
+        None,
+    )
 
 
-def _by_signs(status: int, report: dict[str, Any]) -> tuple[EndedBy, str] | None:
+def _by_signs(status: int, report: dict[str, Any], limits: Limits) -> tuple[EndedBy, str] | None:
     """A limit that a process met whose parent alone has its status, or that it was told by an error."""
     refused = report.get("refused")
-    if report.get("cpu_of_another"):
+    if status and report.get("cpu_of_another") and _is_limit(report.get("cpu"), limits):
         return EndedBy.CPU_LIMIT, "a process of it was at the end of its CPU time, and is gone"
     full = report.get("file_at_limit")
     if status and full is not None:
@@ -107,10 +110,10 @@ def _by_signs(status: int, report: dict[str, Any]) -> tuple[EndedBy, str] | None
 def _is_limit(cpu: float | None, limits: Limits) -> bool:
     """Whether SIGXCPU is the kernel's; with less time used, the target has sent it."""
     least = 1 if limits.cpu is None else max(1, math.ceil(limits.cpu))
-    return cpu is None or cpu >= least - _CPU_BLUR
+    return cpu is None or cpu >= least * _AHEAD
 
 
-_CPU_BLUR = 0.5  # seconds between the kernel's two ways to count
+_AHEAD = 0.8  # the kernel ends a process by ticks, which on a busy machine run ahead of what it counts
 
 
 def _used_up(cpu: float | None, limits: Limits) -> bool:

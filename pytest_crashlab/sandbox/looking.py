@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LOOK = 0.05  # seconds between looks
 _REST = 4  # times what a look has taken: never busy with looking
-_CPU_BLUR = 0.15  # seconds of processor time that a process may use after it was last seen
+_NEAR_THE_END = 0.6  # of its CPU time: the kernel ends it by ticks, which on a busy machine run ahead
 
 
 class Looks:
@@ -43,10 +43,11 @@ class Looks:
     def over(self) -> str | None:
         """Which limit has been passed, as a reason of the report."""
         now = time.monotonic()
+        if self._limits["cpu"] is not None:
+            self._look_at_cpu(processes.descendants(os.getpid()))
         if now < self._next:
             return None
         below = processes.descendants(os.getpid())
-        self._look_at_cpu(below)
         reason = self._over(below)
         done = time.monotonic()
         self._next = done + max(LOOK, _REST * (done - now))
@@ -67,9 +68,7 @@ class Looks:
         return named + measuring.unlinked_bytes(below, self._folders[0])
 
     def _look_at_cpu(self, below: list[int]) -> None:
-        if self._limits["cpu"] is None:
-            return
-        most = max(1, math.ceil(self._limits["cpu"])) - _CPU_BLUR
+        most = max(1, math.ceil(self._limits["cpu"])) * _NEAR_THE_END
         for pid in below:
             if processes.cpu_seconds(pid) >= most:
                 self._near_the_end[pid] = (processes.start_time(pid), processes.parent(pid))

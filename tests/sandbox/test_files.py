@@ -83,7 +83,7 @@ def test_what_is_missing_or_no_json_speaks_of_the_target(box):
         box.read_json("orders.json")
 
 
-DIG = "import os\nfor i in range(1500): os.mkdir('ddd'); os.chdir('ddd')\nopen('leaf', 'w').write('x')"
+DIG = "import os\nfor i in range(1500): os.mkdir('d'); os.chdir('d')\nopen('leaf', 'w').write('x')"
 
 
 def test_however_deep_the_target_digs_its_files_are_listed_and_removed(backend, tmp_path):

@@ -109,9 +109,10 @@ def test_success_failure_and_timeout_leave_nothing_in_this_process(backend):
         with pytest.raises(SandboxFailure):
             box.run(["sleep", "60"], timeout=0.05)
         box.spawn(["sleep", "600"])
+        workspace = box._box.workspace
         box.close()
         gc.collect()
-        return list(Path("/proc/self/fd").iterdir()), box._box.workspace
+        return list(Path("/proc/self/fd").iterdir()), workspace
 
     story()
     first, folder = story()
