@@ -47,7 +47,7 @@ if ! [ -x "$program" ]; then echo "start Permission denied: $1" >&4; exit 126; f
 if [ $late -gt 0 ]; then
   ( sleep $late && kill -KILL -1 ) </dev/null >/dev/null 2>&1 3>&- 4>&- &
 fi
-echo began >&4
+echo "began $(if [ -r /proc/uptime ]; then read -r now _ </proc/uptime; echo $now; fi)" >&4
 (
   ulimit -c 0
   if [ $cpu -gt 0 ]; then ulimit -S -t $cpu; ulimit -H -t $((cpu + 2)); fi
@@ -78,6 +78,9 @@ _GRACE = 10.0  # seconds between the end of the program and that of its containe
 _FRAME = struct.Struct(">BxxxL")  # stream and length before each part of the output
 
 
+_BEGAN = re.compile(r"^began (?:([0-9]+\.[0-9]+))?\n", re.MULTILINE)
+
+
 class Report:
     """What the script has said: of how the program began and ended, and of the kernel's counters."""
 
@@ -89,6 +92,9 @@ class Report:
         self.fd = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._text = ""
         self.began: float | None = None
+        """When its beginning was heard of: on a busy machine later than it was."""
+        self.said_began: float | None = None
+        """When that was by the script's own clock; None where it has none."""
         self.ended: float | None = None
 
     def read(self) -> None:
@@ -97,8 +103,10 @@ class Report:
             while part := os.read(self.fd, 1 << 16):
                 self._text = (self._text + part.decode("utf-8", "replace"))[: 1 << 16]
         now = time.monotonic()
-        if self.began is None and re.search(r"^began$", self._text, re.MULTILINE):
+        if self.began is None and (said := _BEGAN.search(self._text)) is not None:
             self.began = now
+            if said[1]:
+                self.said_began = now - (time.clock_gettime(time.CLOCK_BOOTTIME) - float(said[1]))
         if self.ended is None and self._value("ended") is not None:
             self.ended = now
 
@@ -110,7 +118,7 @@ class Report:
     @property
     def start_error(self) -> str | None:
         """Why the program was not started; what comes after its start may be its own."""
-        found = re.search(r"^start (.+)$", self._text.partition("began\n")[0], re.MULTILINE)
+        found = re.search(r"^start (.+)$", _BEGAN.split(self._text, 1)[0], re.MULTILINE)
         return None if found is None else shown(found[1])
 
     @property
@@ -119,7 +127,7 @@ class Report:
         code = self._value("ended")
         if code is None:
             return None
-        after = self._text.partition("began\n")[2]
+        after = _BEGAN.split(self._text, 1)[-1]
         words = re.sub(r"^(oom|peak|refused|ended) \d+$", "", after, flags=re.MULTILINE).strip()
         return code - 128 if words and code > 128 else (code & 0xFF) << 8
 
@@ -362,11 +370,11 @@ class ContainedCommand:
         )
 
     def _duration(self, until: float) -> float:
-        """Seconds that the program ran: since its container started, where both were heard of at once."""
-        began = self._report.began
-        if began is None:
+        """Seconds that the program ran, and never less: at worst since the start of its container."""
+        heard, said = self._report.began, self._report.said_began
+        if heard is None:
             return 0.0
-        return until - (began if began < until else self._since)
+        return until - (said if said is not None and self._since <= said <= heard else self._since)
 
     def _kill(self) -> None:
         """End it where it runs, and take what was written before; the connection closes with it.

@@ -88,8 +88,8 @@ class Supervised:
             self._held = Held(self._request["bubblewrap"])
         own = _HERE - 1 if self._held is None else _HERE - 1 + _AROUND
         self._looks = Looks(self._limits, self._cage, self._folders, own)
+        began = time.monotonic()  # before it runs: a busy machine may go on with it, and here only later
         self._start()
-        began = time.monotonic()
         if not self._start_error:
             self._watch(began)
         duration = time.monotonic() - began

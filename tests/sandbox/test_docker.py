@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import pytest
@@ -82,6 +84,24 @@ def test_a_refused_process_and_a_cut_off_file_are_seen(box):
 
 def test_no_command_takes_no_time(box):
     assert all(box.run(["true"]).duration > 0 for _ in range(5))
+
+
+def test_a_duration_is_never_shorter_than_the_program_ran(box):
+    """Also where this process is too busy to hear of its beginning at once."""
+    over = threading.Event()
+
+    def spin():
+        while not over.is_set():
+            pass
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(4):
+            threads.submit(spin)
+        try:
+            durations = [box.run(["sleep", "0.2"]).duration for _ in range(5)]
+        finally:
+            over.set()
+    assert min(durations) >= 0.2
 
 
 def test_what_a_hostile_program_finds(box, tmp_path):
@@ -178,6 +198,7 @@ def test_the_tag_of_an_image(image, name, tag):
 
 KILLED = """
 import sys
+import threading
 from pytest_crashlab.sandbox.docker import Docker
 from pytest_crashlab.sandbox.limits import Limits
 from pytest_crashlab.sandbox.sandbox import Sandbox
