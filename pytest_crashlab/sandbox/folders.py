@@ -43,6 +43,29 @@ def make_own() -> Path:
     return own
 
 
+def mend(folder: Path, owner: int) -> None:
+    """Whatever an earlier command did to its working directory itself, the next one has one.
+
+    What it did is the target's, and is seen by the next command; that it could not start would not be.
+    """
+    try:
+        try:
+            about = folder.lstat()
+        except FileNotFoundError:
+            about = None
+        if about is not None and not stat.S_ISDIR(about.st_mode):
+            folder.unlink()
+            about = None
+        if about is None:
+            folder.mkdir(mode=0o700)
+            if owner != os.getuid():
+                os.chown(folder, owner, owner)
+        elif about.st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise SandboxFailure("sandbox_error", f"the sandbox's folder is gone: {error}") from error
+
+
 def remove_left_behind() -> list[str]:
     """End and remove what sessions left that were killed together with their keepers; what was removed."""
     removed = []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pytest_crashlab.sandbox import folders
-from pytest_crashlab.sandbox.base import SandboxFailure, hides_itself
+from pytest_crashlab.sandbox.base import hides_itself
 from pytest_crashlab.sandbox.keepers import Keepers, KeptCommand
 from pytest_crashlab.sandbox.removing import remove
 from pytest_crashlab.sandbox.workspace import inside
@@ -104,7 +103,7 @@ class KeptBox:
         """Start a command; raises :class:`SandboxFailure` where the backend cannot keep its limits."""
         own = self._own
         own["check"](limits)
-        self._mend()
+        folders.mend(self.workspace, self._owner)
         request = {
             "argv": list(command.argv),
             "env": {**own["env"], **{str(k): str(v) for k, v in command.env.items()}},
@@ -119,28 +118,6 @@ class KeptBox:
         self._running = [other for other in self._running if not other.has_ended]
         self._running.append(running)
         return running
-
-    def _mend(self) -> None:
-        """Whatever an earlier command did to its working directory itself, the next one has one.
-
-        What it did is the target's, and is seen by the next command; that it could not start would not be.
-        """
-        try:
-            try:
-                about = self.workspace.lstat()
-            except FileNotFoundError:
-                about = None
-            if about is not None and not stat.S_ISDIR(about.st_mode):
-                self.workspace.unlink()
-                about = None
-            if about is None:
-                self.workspace.mkdir(mode=0o700)
-                if self._owner != os.getuid():
-                    os.chown(self.workspace, self._owner, self._owner)
-            elif about.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                self.workspace.chmod(0o700)
-        except OSError as error:
-            raise SandboxFailure("sandbox_error", f"the sandbox's folder is gone: {error}") from error
 
     def close(self) -> None:
         """End what runs and remove the folders."""

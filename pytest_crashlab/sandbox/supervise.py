@@ -155,10 +155,7 @@ class Supervised:
         pid = os.fork()
         if pid == 0:
             os.close(self._feed)
-            request = self._request
-            if self._cage is not None and self._cage.limits_processes:  # which also counts what it refuses
-                request = {**request, "limits": {**self._limits, "counts_user": False}}
-            entering.be_parent_inside(request, streams, held.namespaces, report)
+            entering.be_parent_inside(self._request, streams, held.namespaces, report)
         os.close(report)
         return pid
 
