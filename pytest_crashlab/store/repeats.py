@@ -54,7 +54,7 @@ def count_shared(earlier: pl.DataFrame, later: pl.DataFrame) -> int:
 
 
 def _answers(trials: pl.DataFrame) -> pl.DataFrame:
-    """One row an answer: row, start and end of its trial; in the order in which they began, told caches last."""
+    """One row an answer: row, start and end of its trial; as they began, those that say a cache last."""
     import polars as pl
 
     return (
