@@ -12,5 +12,11 @@ def case_codes(cases: pl.Series) -> pl.Series:
     """The place of each case among the distinct ones in their order, from 1 on: its dense rank."""
     import polars as pl
 
-    names = pl.Enum(cases.unique().sort())
-    return cases.cast(names).to_physical().cast(pl.Int64) + 1
+    name = cases.name
+    codes = cases.unique().sort().to_frame().with_row_index("code", offset=1)
+    return (
+        cases.to_frame()
+        .join(codes, on=name, how="left", maintain_order="left")["code"]
+        .cast(pl.Int64)
+        .rename(name)
+    )

@@ -20,23 +20,24 @@ from pytest_crashlab.stats import holm, paired_t, paired_verdict, quantile_chang
 from pytest_crashlab.stats.mover import conditional_mover
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    import numpy.typing as npt
     import polars as pl
 
     from pytest_crashlab.compare.counts import CaseCount, RunCounts
     from pytest_crashlab.store import StoredRun
 
 _Part = tuple[int, int]
-_RATES: tuple[tuple[str, str, Callable[[CaseCount], _Part]], ...] = (
-    ("end-to-end success", "scheduled trials", attrgetter("passes", "scheduled")),
+_RATES = (  # name, what it is a share of, and the two counts of a case
+    ("end-to-end success", "scheduled trials", ("passes", "scheduled")),
     (
         "behavioural success",
         "trials with a sound instrument and a completed target",
-        attrgetter("behaved_passes", "behaved"),
+        ("behaved_passes", "behaved"),
     ),
-    ("infrastructure availability", "scheduled trials", attrgetter("healthy", "scheduled")),
-    ("target completion", "scheduled trials", attrgetter("completed", "scheduled")),
+    ("infrastructure availability", "scheduled trials", ("healthy", "scheduled")),
+    ("target completion", "scheduled trials", ("completed", "scheduled")),
 )
 NOTHING_SHARED = "no case in which both runs have it"
 
@@ -66,15 +67,25 @@ def all_deltas(
 
 
 def _rates(shared: Sequence[tuple[CaseCount, CaseCount]]) -> Iterator[Delta]:
-    for name, of, part in _RATES:
-        yield _shares("rate", name, of, [(part(a), part(b)) for a, b in shared], tested=False)
+    arms = list(zip(*shared, strict=True))
+    for name, of, counts in _RATES:
+        columns = [map(attrgetter(count), arm) for arm in arms for count in counts]
+        yield _shares("rate", name, of, [_numbers(column) for column in columns], tested=False)
 
 
-def _shares(group: str, name: str, of: str, parts: Sequence[tuple[_Part, _Part]], *, tested: bool) -> Delta:
-    """The mean over cases of a share in each run, and the difference; ``tested`` with an exact p-value."""
-    numbers = (number for pair in parts for part in pair for number in part)
-    table = np.fromiter(numbers, dtype=np.int64, count=4 * len(parts)).reshape(-1, 4)
-    x, m, y, l_ = table[(table[:, 1] != 0) & (table[:, 3] != 0)].T.copy()
+def _numbers(column: Iterable[int]) -> npt.NDArray[np.int64]:
+    return np.fromiter(column, dtype=np.int64)
+
+
+def _shares(
+    group: str, name: str, of: str, columns: Sequence[npt.NDArray[np.int64]], *, tested: bool
+) -> Delta:
+    """The mean over cases of a share in each run, and the difference; ``tested`` with an exact p-value.
+
+    ``columns``: by case how many trials have it and of how many, in the baseline and in the candidate.
+    """
+    asked = (columns[1] != 0) & (columns[3] != 0)
+    x, m, y, l_ = (column[asked] for column in columns)
     base = Delta(
         group=group,
         name=name,
@@ -113,8 +124,9 @@ def _checks(baseline: StoredRun, candidate: StoredRun, cases: Sequence[str]) -> 
     names = sorted({name for arm in sums for name, _ in arm})
     found = []
     for name in names:
-        parts = [(sums[0].get((name, c), (0, 0)), sums[1].get((name, c), (0, 0))) for c in cases]
-        found.append(_shares("check", name, "trials in which it could be evaluated", parts, tested=True))
+        parts = [[arm.get((name, c), (0, 0)) for c in cases] for arm in sums]
+        columns = [_numbers(column) for part in parts for column in zip(*part, strict=True)]
+        found.append(_shares("check", name, "trials in which it could be evaluated", columns, tested=True))
     return found
 
 
@@ -155,11 +167,15 @@ def _outcome(
     exploratory: bool,
 ) -> Delta:
     in_a, in_b = (_with_label(run, label) for run in (baseline, candidate))
-    parts = [
-        ((in_a[0].get(a.case, 0), a.decided + a.undecided), (in_b[0].get(b.case, 0), b.decided + b.undecided))
-        for a, b in shared
-    ]
-    delta = _shares("outcome", label, "trials that reported", parts, tested=True)
+    columns = (
+        _numbers(column)
+        for arm, (labelled, _) in zip(zip(*shared, strict=True), (in_a, in_b), strict=True)
+        for column in (
+            (labelled.get(c.case, 0) for c in arm),
+            (c.decided + c.undecided for c in arm),
+        )
+    )
+    delta = _shares("outcome", label, "trials that reported", list(columns), tested=True)
     why = delta.why
     if why is None and in_a[1] is None and in_b[1] is None:
         why = "assigned in neither run"
@@ -183,8 +199,8 @@ def _measures(baseline: StoredRun, candidate: StoredRun, cases: Sequence[str]) -
     a, b = (
         usage.usage_rows(run).filter(pl.col("case").is_in(wanted.implode())) for run in (baseline, candidate)
     )
-    for name, q in usage.QUANTILES:
-        before, now = usage.latency(a, q), usage.latency(b, q)
+    in_both = zip(usage.QUANTILES, usage.latencies(a), usage.latencies(b), strict=True)
+    for (name, _), before, now in in_both:
         change, low, high = quantile_change(before, now)
         yield Delta(
             group="measure",

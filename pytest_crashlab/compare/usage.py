@@ -79,7 +79,7 @@ def _without_free(rows: pl.DataFrame) -> pl.DataFrame:
 def run_usage(run: StoredRun) -> tuple[Usage, ...]:
     """Latency p50 and p95, tokens and cost of the target. A judge's are never among them."""
     rows = usage_rows(run)
-    found = [_latency(rows, name, q) for name, q in QUANTILES]
+    found = [_latency(rows, name, found) for (name, _), found in zip(QUANTILES, latencies(rows), strict=True)]
     return (*found, *(_amount(rows, name, column, unit) for name, column, unit in AMOUNTS))
 
 
@@ -124,16 +124,16 @@ def judge_use(run: StoredRun) -> JudgeUse | None:
     )
 
 
-def latency(rows: pl.DataFrame, q: float) -> Quantile:
-    """A quantile of the seconds that the target itself took."""
+def latencies(rows: pl.DataFrame) -> list[Quantile]:
+    """The quantiles (:data:`QUANTILES`) of the seconds that the target itself took."""
     import polars as pl
 
     known = rows.filter(pl.col("run_duration").is_finite())
-    return quantile(known["run_duration"].to_numpy(), case_codes(known["case"]).to_numpy(), q)
+    seconds, codes = known["run_duration"].to_numpy(), case_codes(known["case"]).to_numpy()
+    return [quantile(seconds, codes, q) for _, q in QUANTILES]
 
 
-def _latency(rows: pl.DataFrame, name: str, q: float) -> Usage:
-    found = latency(rows, q)
+def _latency(rows: pl.DataFrame, name: str, found: Quantile) -> Usage:
     why = None
     if found.value is None:
         why = NOT_REPORTED

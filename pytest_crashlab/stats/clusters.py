@@ -100,9 +100,11 @@ def _p_values(
     while done < _SHUFFLES and min(scan_hits, run_hits) < _SETTLED:
         size = min(batch, _SHUFFLES - done)
         shuffled = np.repeat(fails[None], size, axis=0)
-        # Sorting case number + luck keeps the cases in place and shuffles within each.
-        order = np.argsort(group + rng.random((size, slots.size)), axis=1)
-        shuffled[:, slots] = values[order]
+        # Sorting case number + luck keeps the cases in place and shuffles within each. Each number's last bit
+        # is the failure it stands for: numbers are sorted faster than the order of numbers is found.
+        drawn = (group + rng.random((size, slots.size))).view(np.int64) & -2 | values
+        drawn.sort(axis=1)
+        shuffled[:, slots] = drawn & 1
         scan_hits += int((_scans(shuffled - expected, widths) >= seen[0] - 1e-9).sum())
         run_hits += int((_runs(shuffled) >= seen[1]).sum())
         done += size
